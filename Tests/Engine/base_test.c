@@ -51,10 +51,7 @@ TEST(numbers_below_a_bound_are_spread_evenly)
         assert_in_range(count[i], DRAWS / BOUND * 9 / 10, DRAWS / BOUND * 11 / 10);
 }
 
-static void trap(void *unused)
-{
-    odi_trap("odi_example(): %s is %d", "the number", 42);
-}
+static void trap(void *unused) { odi_trap("odi_example(): %s is %d", "the number", 42); }
 
 TEST(a_trap_says_one_sentence_and_aborts)
 {
@@ -95,10 +92,7 @@ TEST(a_closed_stderr_is_no_reason_to_die)
     assert_child_succeeds(warn_into_the_void, NULL);
 }
 
-static void break_an_invariant(void *unused)
-{
-    odi_invariant(1 + 1 == 3);
-}
+static void break_an_invariant(void *unused) { odi_invariant(1 + 1 == 3); }
 
 TEST(a_broken_invariant_names_its_condition)
 {

@@ -1,7 +1,5 @@
 /* branches_external_test.c — threads that are no workers and fork: they count as one while they run, and what is
  * theirs stays theirs, also in a child of fork(2). */
-#include <pthread.h>
-#include <unistd.h>
 
 #include "Support/branches.h"
 #include "Support/process.h"
@@ -40,7 +38,6 @@ static void fork_in_the_branch(void *unused)
 
 TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
 {
-    memset(&own_root, 0, sizeof own_root);
     own_root.external = pthread_self();
     for (int round = 0; round < 100000 && own_root.here < 100; round++) {
         od_fork_slot *root = od_fork(fork_in_the_branch, NULL);
@@ -53,9 +50,7 @@ TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
 
 /* ---- external threads count as workers, while they run ---- */
 
-static void do_nothing(odi_team *unused)
-{
-}
+static void do_nothing(odi_team *unused) {}
 
 /* A pool whose monitor makes up for nothing. */
 static od_pool *pool_without_monitor(int workers)
@@ -132,10 +127,7 @@ TEST(a_stop_starts_no_workers_for_an_external_threads_branch)
     }
 }
 
-static void note_room(void *unused)
-{
-    atomic_fetch_add(&room.started, 1);
-}
+static void note_room(void *unused) { atomic_fetch_add(&room.started, 1); }
 
 /* Nobody was woken for the forks there are, and it was noted: as many run as may. */
 static bool forks_are_held_back(od_pool *pool, uint64_t threads_before)
@@ -409,10 +401,7 @@ TEST(a_forked_child_runs_no_forks_of_its_parents_external_threads)
 }
 
 /* Not the first fork's function: whoever takes that one may run it here or in the parent. */
-static void note_over(void *unused)
-{
-    atomic_fetch_add(&room.over, 1);
-}
+static void note_over(void *unused) { atomic_fetch_add(&room.over, 1); }
 
 /* A thread that forks in a stay within a stay comes back to the outer's forks in the child, where
  * nobody else may use the place. */

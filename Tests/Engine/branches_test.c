@@ -1,6 +1,5 @@
 /* branches_test.c — fork and join (include/od_fork.h): answers, depth, who may run what, and whose work a
  * branch is. */
-#include <pthread.h>
 #include <signal.h>
 
 #include "Support/branches.h"
@@ -105,7 +104,6 @@ TEST(a_fork_that_ran_elsewhere_is_counted_once)
     od_pool *pool = pool_of(4);
     od_fork_scope scope;
 
-    atomic_store(&moved, 0);
     assert_comes_true(({
         pthread_t other;
         void *result;
@@ -168,7 +166,6 @@ TEST(a_joiner_that_holds_a_lock_runs_no_stranger)
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "holders");
     enum { TIMES = UNLESS_SANITIZED(500, 100) };
 
-    memset(&locked, 0, sizeof locked);
     pthread_mutex_init(&locked.lock, NULL);
     locked.pool = pool;
     add_many(queue, TIMES, hold_and_join, NULL);
@@ -247,10 +244,7 @@ TEST(a_joiner_that_sleeps_takes_what_its_thief_forks_later)
 
 enum { DEEP = UNLESS_SANITIZED(17844, 3000) };
 
-static void count_branch(void *counter)
-{
-    atomic_fetch_add((atomic_int *)counter, 1);
-}
+static void count_branch(void *counter) { atomic_fetch_add((atomic_int *)counter, 1); }
 
 static int deep(int level, atomic_int *counter)
 {
@@ -262,10 +256,7 @@ static int deep(int level, atomic_int *counter)
     return below + 1;
 }
 
-static void go_deep(void *counter)
-{
-    (void)deep(DEEP, counter);
-}
+static void go_deep(void *counter) { (void)deep(DEEP, counter); }
 
 TEST(forks_nest_as_deep_as_the_stack)
 {
@@ -289,10 +280,7 @@ static int without_end(volatile int level)
     return without_end(level + 1) + frame[0];
 }
 
-static void recurse_without_end(void *unused)
-{
-    (void)without_end(0);
-}
+static void recurse_without_end(void *unused) { (void)without_end(0); }
 
 static void use_up_a_stack(void *unused)
 {

@@ -46,10 +46,7 @@ static void fork_above(intptr_t level)
     od_join(branch, note_start, (void *)level);
 }
 
-static void fork_all_above(void *unused)
-{
-    fork_above(0);
-}
+static void fork_all_above(void *unused) { fork_above(0); }
 
 static void check_above(bool reads)
 {
@@ -91,10 +88,7 @@ static struct {
     bool seen[2], slept;
 } later;
 
-static void note_done(void *raw)
-{
-    atomic_store(&later.done[(intptr_t)raw], 1);
-}
+static void note_done(void *raw) { atomic_store(&later.done[(intptr_t)raw], 1); }
 
 /* Both forks run elsewhere, because this one does not come back before they have. */
 static void fork_now_and_later(void *pool)
@@ -134,10 +128,7 @@ static void stay_inside(void *unused)
     later.seen[1] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
 }
 
-static void note_second(void *unused)
-{
-    atomic_fetch_add(&second.started, 1);
-}
+static void note_second(void *unused) { atomic_fetch_add(&second.started, 1); }
 
 static void fork_above_a_taken_root(void *pool)
 {
@@ -307,7 +298,6 @@ TEST(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split)
 
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door); /* nobody else asks or takes */
     assert_comes_true(atomic_load(&door.waiting) == 1);
-    memset(&claim, 0, sizeof claim);
     claim.owner = odi_thread_id();
     od_forks_enter(pool, &scope);
     od_fork_slot *branch = od_fork(no_job, NULL);
@@ -333,10 +323,7 @@ static struct {
     atomic_int came, begun, by_thief, forked, may_end, joins;
 } leaving;
 
-static void note_that_it_came(void *unused)
-{
-    atomic_store(&leaving.came, 1);
-}
+static void note_that_it_came(void *unused) { atomic_store(&leaving.came, 1); }
 
 static void note_who(void *unused)
 {
@@ -374,7 +361,6 @@ TEST(a_thief_that_is_one_too_many_takes_no_further_fork)
 
     options.spare_workers = 0;
     od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
-    memset(&leaving, 0, sizeof leaving);
     od_pool_submit(pool, OD_BAND_DEFAULT, fork_for_a_thief, pool);
     assert_comes_true(atomic_load(&leaving.forked) == 1);
     assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);

@@ -5,8 +5,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "gate/cycle.h"
 
 CHILDREN_MAY_START_THREADS
@@ -85,10 +83,7 @@ static void *climb(void *raw)
     return NULL;
 }
 
-static void climb_job(void *raw)
-{
-    climb(raw);
-}
+static void climb_job(void *raw) { climb(raw); }
 
 TEST(who_only_waits_in_one_direction_goes_on)
 {

@@ -37,10 +37,7 @@ static void set_up_queues(void)
     open_queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
 }
 
-static void tear_down_queues(void)
-{
-    end_pool(pool, serial, open_queue);
-}
+static void tear_down_queues(void) { end_pool(pool, serial, open_queue); }
 
 TEST(a_child_of_an_unused_pool_can_use_it)
 {
@@ -196,10 +193,7 @@ static struct {
     atomic_bool told;
 } forker;
 
-static void leave_at_once(void)
-{
-    _exit(0);
-}
+static void leave_at_once(void) { _exit(0); }
 
 /* Its child goes on as a thread that is no worker: it ends, and the process with it. */
 static void fork_and_come_back(void *unused)
@@ -259,9 +253,7 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
     }
 }
 
-static void call_nothing(void *unused, uint64_t missed)
-{
-}
+static void call_nothing(void *unused, uint64_t missed) {}
 
 static void fork_in_the_delivery(void *unused, od_timer *timer)
 {

@@ -3,8 +3,6 @@
 #include "Support/queues.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "include/od_report.h"
 
 /* ---- inactive ---- */
@@ -58,10 +56,7 @@ QUEUE_TEST(suspensions_count_beside_being_inactive)
     assert_int_equal(atomic_load(&ran), 2);
 }
 
-static void resume_an_inactive_one(void *queue)
-{
-    od_queue_resume(queue);
-}
+static void resume_an_inactive_one(void *queue) { od_queue_resume(queue); }
 
 QUEUE_TEST(being_inactive_is_no_suspension_to_resume)
 {
@@ -205,10 +200,7 @@ QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not)
     od_queue_release(counts.queue);
 }
 
-static void count_outside(void *queue)
-{
-    counts.beside = od_queue_running(queue);
-}
+static void count_outside(void *queue) { counts.beside = od_queue_running(queue); }
 
 static void submit_to_its_own_full_queue(void *queue)
 {
@@ -256,7 +248,6 @@ QUEUE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers)
     void *most;
 
     atomic_store(&flooding, true);
-    atomic_store(&seen_running, false);
     pthread_create(&looker, NULL, look_again_and_again, queue);
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&seen_running));

@@ -6,8 +6,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 static const int32_t barrier_widths[] = {OD_UNLIMITED, 1, 2, 7};
 enum { BARRIER_WIDTHS = sizeof barrier_widths / sizeof barrier_widths[0] };
 
@@ -453,18 +451,14 @@ QUEUE_TEST(a_sync_barrier_from_ones_own_job_traps_by_name)
     assert_child_traps(misuse, NULL, "TaskQueue.sync(flags: .barrier) on \"test\" from one of its own");
 }
 
-static void below_the_queues_band(void *raw)
-{
-    *(int *)raw = od_pool_current_band();
-}
+static void below_the_queues_band(void *raw) { *(int *)raw = od_pool_current_band(); }
 
 QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
 {
     int seen = -1;
 
     od_queue *queue = queue_of(OD_UNLIMITED);
-    od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, OD_ENFORCE_BAND, below_the_queues_band,
-                        &seen);
+    od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, OD_ENFORCE_BAND, below_the_queues_band, &seen);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(seen, OD_BAND_BACKGROUND);
     od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, 0, below_the_queues_band, &seen);

@@ -29,8 +29,7 @@ QUEUE_TEST(a_batch_of_any_length_runs_every_job_once)
                 od_batch_add(batch, count_job, &ran);
             od_batch_submit(batch);
             od_batch_submit(batch); /* it is empty */
-            assert_true(group != NULL ? od_group_wait(group, HANG_NS)
-                                      : od_queue_wait(queue, HANG_NS));
+            assert_true(group != NULL ? od_group_wait(group, HANG_NS) : od_queue_wait(queue, HANG_NS));
             assert_int_equal(atomic_load(&ran), lengths[each]);
             od_queue_release(queue);
             if (group != NULL)

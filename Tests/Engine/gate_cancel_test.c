@@ -3,8 +3,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 QUEUE_TEST(a_cancel_of_what_waits_is_exact)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -15,8 +13,7 @@ QUEUE_TEST(a_cancel_of_what_waits_is_exact)
         assert_int_equal(od_queue_cancel_all(queue), 0);
         od_queue_suspend(queue);
         for (int job = 0; job < 100; job++)
-            od_queue_async(queue, job % 2 ? group : NULL, job % 4 ? OD_QUEUE_BAND : 0,
-                           count_job, &ran);
+            od_queue_async(queue, job % 2 ? group : NULL, job % 4 ? OD_QUEUE_BAND : 0, count_job, &ran);
         assert_int_equal(od_queue_cancel_all(queue), 100);
         assert_int_equal(od_queue_cancel_all(queue), 0);
         assert_true(od_group_wait(group, HANG_NS));
@@ -106,13 +103,11 @@ QUEUE_TEST(racing_cancels_account_for_every_job)
         join_threads(cancellers, 2);
         assert_true(od_queue_wait(race.queue, HANG_NS));
         assert_true(od_group_wait(race.group, HANG_NS));
-        if (atomic_load(&race.submitted) !=
-            atomic_load(&race.ran) + atomic_load(&race.cancelled))
+        if (atomic_load(&race.submitted) != atomic_load(&race.ran) + atomic_load(&race.cancelled))
             print_error("width %d: submitted %llu, ran %llu, cancelled %llu\n", widths[i % 3],
                         atomic_load(&race.submitted), atomic_load(&race.ran),
                         atomic_load(&race.cancelled));
-        assert_int_equal(atomic_load(&race.submitted),
-                         atomic_load(&race.ran) + atomic_load(&race.cancelled));
+        assert_int_equal(atomic_load(&race.submitted), atomic_load(&race.ran) + atomic_load(&race.cancelled));
         assert_int_equal(od_queue_pending(race.queue), 0);
         assert_int_equal(od_group_pending(race.group), 0);
         od_queue_release(race.queue);

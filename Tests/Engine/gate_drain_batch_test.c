@@ -5,7 +5,6 @@
 #include "Support/watchdog.h"
 #include "include/od_loop.h"
 
-#include <pthread.h>
 #include <time.h>
 
 /* Adds them all before the first starts, so that one drainer takes several at once. */
@@ -59,10 +58,7 @@ QUEUE_TEST(what_was_taken_back_keeps_its_order)
     }
 }
 
-static void suspend_its_queue(void *queue)
-{
-    od_queue_suspend(queue);
-}
+static void suspend_its_queue(void *queue) { od_queue_suspend(queue); }
 
 /* Here the drainer's own thread takes back what it has in hand. */
 QUEUE_TEST(a_job_that_suspends_its_queue_holds_back_what_its_drainer_took)
@@ -516,7 +512,6 @@ QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order)
     pthread_t submitters[2];
     void *forgotten[2];
 
-    memset(&meeting, 0, sizeof meeting);
     meeting.queue = queue_of(1);
     atomic_store(&meeting.in_order, true);
     start_threads(submitters, 2, submit_meeting);
@@ -576,10 +571,7 @@ QUEUE_TEST(what_comes_to_an_empty_line_is_served)
 }
 
 /* A queue is light while nothing waits in it. */
-static bool holds_hands(od_queue *queue)
-{
-    return LOOK(queue, queue->batches != NULL);
-}
+static bool holds_hands(od_queue *queue) { return LOOK(queue, queue->batches != NULL); }
 
 QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
 {

@@ -4,8 +4,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 /* ---- who takes part ---- */
 
 static struct {

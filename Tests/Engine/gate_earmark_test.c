@@ -29,15 +29,8 @@ static void begin_places(int32_t width)
     atomic_store(&place.go, false);
 }
 
-static void come(void)
-{
-    crowd_enter(&place.runners);
-}
-
-static void go(void)
-{
-    crowd_leave(&place.runners);
-}
+static void come(void) { crowd_enter(&place.runners); }
+static void go(void) { crowd_leave(&place.runners); }
 
 static void run_on_it(void *unused)
 {
@@ -245,10 +238,7 @@ QUEUE_TEST(what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder)
 
 static atomic_int newcomers;
 
-static void come_new(void *unused)
-{
-    atomic_fetch_add(&newcomers, 1);
-}
+static void come_new(void *unused) { atomic_fetch_add(&newcomers, 1); }
 
 /* It might wait for what the holder does next. */
 QUEUE_TEST(a_new_closure_takes_no_holders_place)
@@ -257,7 +247,6 @@ QUEUE_TEST(a_new_closure_takes_no_holders_place)
 
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
-    atomic_store(&newcomers, 0);
     hold_all(place.target, 2);
     add(place.on_it, gate_job, &door);
     add(place.target, come_new, NULL);

@@ -61,10 +61,7 @@ QUEUE_TEST(groups_come_and_go_while_their_jobs_run)
 }
 
 /* A serial queue's own count, which nothing in a job has to wait for. */
-static void count_alone(void *count)
-{
-    ++*(int *)count;
-}
+static void count_alone(void *count) { ++*(int *)count; }
 
 /* Found by reading: each kept the blocks of its longest burst. */
 QUEUE_TEST(an_idle_line_keeps_no_blocks)

@@ -5,10 +5,8 @@
 #include "Support/watchdog.h"
 
 #include <malloc.h>
-#include <pthread.h>
 
 #include "job/group.h"
-#include "os/thread.h"
 
 static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
 {
@@ -131,10 +129,7 @@ static struct {
     gate door;
 } nest;
 
-static void submit_ten(void *unused)
-{
-    add_many(nest.queue, 10, count_job, &nest.ran);
-}
+static void submit_ten(void *unused) { add_many(nest.queue, 10, count_job, &nest.ran); }
 
 /* Its own queue is full, and nobody but this job's thread could ever make room. */
 QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue)
@@ -169,10 +164,7 @@ QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
     assert_int_equal(atomic_load(&nest.ran), 3 * (length + 1));
 }
 
-static void submit_elsewhere(void *unused)
-{
-    add(nest.queue, count_job, &nest.ran);
-}
+static void submit_elsewhere(void *unused) { add(nest.queue, count_job, &nest.ran); }
 
 /* The only worker waits for room: it hands its place over. */
 QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running)
@@ -277,10 +269,7 @@ QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run)
     assert_int_equal(flow.disorder, 0);
 }
 
-static void note_the_thread(void *thread)
-{
-    *(pthread_t *)thread = pthread_self();
-}
+static void note_the_thread(void *thread) { *(pthread_t *)thread = pthread_self(); }
 
 QUEUE_TEST(the_caller_runs_what_does_not_fit)
 {

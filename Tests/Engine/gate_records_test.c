@@ -64,8 +64,7 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     sleeper.queue = queue_of(OD_UNLIMITED);
     sleeper.group = od_group_create();
     atomic_store(&sleeper.woken, false);
-    odi_record *record = odi_group_record(sleeper.group, sleeper.queue, OD_BAND_DEFAULT,
-                                          odi_queue_make_record);
+    odi_record *record = odi_group_record(sleeper.group, sleeper.queue, OD_BAND_DEFAULT, odi_queue_make_record);
     assert_true(add_to_counts(record)); /* a job that runs … */
     pthread_create(&thread, NULL, sleep, NULL);
     assert_comes_true(odi_load_relaxed(&record->counts) & ODI_COUNTS_WATCHED);

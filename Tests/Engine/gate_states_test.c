@@ -213,7 +213,4 @@ static int give_room_back(void **state)
     return 0;
 }
 
-int main(void)
-{
-    return run_listed(__FILE__, make_room, give_room_back);
-}
+int main(void) { return run_listed(__FILE__, make_room, give_room_back); }

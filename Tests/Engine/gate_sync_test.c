@@ -4,8 +4,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 static struct {
     od_queue *queue;
     long counter; /* guarded by the queue's order alone */
@@ -34,7 +32,6 @@ static void *take_turns(void *unused)
 
 QUEUE_TEST(sync_callers_and_jobs_take_turns)
 {
-    memset(&rounds, 0, sizeof rounds);
     rounds.queue = queue_of(1);
     run_on_threads(3, take_turns);
     end_queue(rounds.queue);
@@ -83,7 +80,6 @@ QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for)
     pthread_t caller, opener;
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = OD_UNLIMITED, .label = "test"};
 
-    atomic_store(&opening.overlaps, 0);
     for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
         opening.queue = od_queue_create_with(pool, &options);
         assert_non_null(opening.queue);

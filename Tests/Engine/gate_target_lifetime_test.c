@@ -33,10 +33,7 @@ QUEUE_TEST(an_inactive_queue_changes_its_target)
     od_queue_release(first);
 }
 
-static void set_a_target_late(void *unused)
-{
-    od_queue_set_target(queue_of(1), queue_of(1));
-}
+static void set_a_target_late(void *unused) { od_queue_set_target(queue_of(1), queue_of(1)); }
 
 static void close_a_circle(void *unused)
 {

@@ -6,8 +6,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 static crowd visitors;
 
 /* ---- where one is ---- */

@@ -48,10 +48,7 @@ static struct {
     int noted[16], count;
 } order;
 
-static void note(void *raw)
-{
-    order.noted[order.count++] = (int)(intptr_t)raw;
-}
+static void note(void *raw) { order.noted[order.count++] = (int)(intptr_t)raw; }
 
 QUEUE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order)
 {
@@ -251,7 +248,6 @@ QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
     gate door = {0};
     pthread_t suspender;
 
-    atomic_store(&is_suspended, false);
     hold_a_job(queue, &door);
     odi_lock_acquire(&queue->inbox.lock);
     odi_store_relaxed(&queue->inbox.waiting, 1); /* relaxed: a hint, which makes it look */
@@ -287,10 +283,7 @@ static void wait_for_the_others(void *unused)
         odi_clock_sleep(50 * ODI_MICROSECOND);
 }
 
-static void take_number(void *number)
-{
-    *(int *)number = atomic_fetch_add(&between.next, 1);
-}
+static void take_number(void *number) { *(int *)number = atomic_fetch_add(&between.next, 1); }
 
 QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
 {
@@ -325,10 +318,7 @@ static void hold_places(void *unused)
     atomic_store(&held_place.is_held, true);
 }
 
-static void go_on(void *unused)
-{
-    atomic_store(&held_place.went_on, true);
-}
+static void go_on(void *unused) { atomic_store(&held_place.went_on, true); }
 
 QUEUE_TEST(a_held_place_is_held_of_the_target_too)
 {
@@ -454,7 +444,6 @@ QUEUE_TEST(a_turn_of_a_chain_is_no_longer_than_its_queues)
     od_queue *target = queue_of(1), *mid = queue_on(target, 1, "mid"), *high = queue_on(mid, 1, "high");
     gate door = {0};
 
-    atomic_store(&rounds.ran, 0);
     add(high, gate_job, &door);
     add_many(high, CHAINED, count_job, &rounds.ran);
     assert_comes_true(atomic_load(&door.waiting) == 1);

@@ -6,8 +6,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 /* ---- serial order ---- */
 
 enum { SUBMITTERS = 3, EACH = 5000, EACH_SANITIZED = 1000 };
@@ -240,10 +238,7 @@ QUEUE_TEST(one_resume_too_many_traps_by_name)
 
 /* ---- what a queue says ---- */
 
-static void note_band(void *band)
-{
-    *(atomic_int *)band = od_pool_current_band();
-}
+static void note_band(void *band) { *(atomic_int *)band = od_pool_current_band(); }
 
 QUEUE_TEST(a_job_runs_in_its_queues_band_or_a_higher_one)
 {
@@ -356,7 +351,6 @@ QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide)
 {
     atomic_ullong ran = 0;
 
-    atomic_store(&wide.held, 0);
     wide.queue = queue_of(PERMITS);
     assert_true(pool->team.capacity < PERMITS);
     add_many(wide.queue, PERMITS, hold_a_permit, NULL);

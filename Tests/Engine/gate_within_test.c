@@ -3,7 +3,6 @@
 #include "Support/queues.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
 #include <sys/wait.h>
 
 #ifdef ODI_SWIFT_CLOSURES
@@ -59,10 +58,7 @@ static bool begins(void)
     return does;
 }
 
-static void count_run(void *unused)
-{
-    ran++;
-}
+static void count_run(void *unused) { ran++; }
 
 /* ---- what it is to others ---- */
 
@@ -148,10 +144,7 @@ QUEUE_TEST(a_forked_child_ends_it_without_its_worker)
 
 /* ---- where it is not as good as a turn ---- */
 
-static void begins_not(void)
-{
-    expect(!begins());
-}
+static void begins_not(void) { expect(!begins()); }
 
 static void begins_not_again(void)
 {

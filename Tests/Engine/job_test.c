@@ -7,8 +7,6 @@
 #include "Support/watch_wait.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "base/cache_line.h"
 #include "job/arena.h"
 #include "job/group.h"
@@ -79,15 +77,8 @@ TEST(a_closure_is_not_plain_and_keeps_its_words)
 
 static int tasks_run, tasks_discarded;
 
-void od_task_run(void *task)
-{
-    tasks_run += task == &tasks_run;
-}
-
-void od_task_discard(void *task)
-{
-    tasks_discarded += task == &tasks_run;
-}
+void od_task_run(void *task) { tasks_run += task == &tasks_run; }
+void od_task_discard(void *task) { tasks_discarded += task == &tasks_run; }
 
 TEST(a_task_is_run_or_discarded_but_not_both)
 {
@@ -101,15 +92,8 @@ TEST(a_task_is_run_or_discarded_but_not_both)
 
 static int executor_jobs_run, executor_jobs_discarded;
 
-void od_executor_run(void *job)
-{
-    executor_jobs_run += job == &executor_jobs_run;
-}
-
-void od_executor_discard(void *job)
-{
-    executor_jobs_discarded += job == &executor_jobs_run;
-}
+void od_executor_run(void *job) { executor_jobs_run += job == &executor_jobs_run; }
+void od_executor_discard(void *job) { executor_jobs_discarded += job == &executor_jobs_run; }
 
 TEST(an_executors_job_is_run_or_discarded_but_not_both)
 {
@@ -133,10 +117,7 @@ static __attribute__((swiftcall)) void closure(__attribute__((swift_context)) vo
 }
 
 /* The Swift runtime's, here played by the test. */
-void swift_release(void *object)
-{
-    releases += object == &closure_calls;
-}
+void swift_release(void *object) { releases += object == &closure_calls; }
 
 TEST(a_closure_runs_with_its_captures_and_gives_them_up)
 {
@@ -167,20 +148,9 @@ static void on_divert(odi_record *record, odi_entry job)
     heard.diverted++;
 }
 
-static void on_drained(void *queue, odi_record *record)
-{
-    heard.drained++;
-}
-
-static void on_reap(odi_record *record)
-{
-    heard.reaped++;
-}
-
-static void on_know(odi_record *record)
-{
-    heard.known++;
-}
+static void on_drained(void *queue, odi_record *record) { heard.drained++; }
+static void on_reap(odi_record *record) { heard.reaped++; }
+static void on_know(odi_record *record) { heard.known++; }
 
 static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, on_know};
 
@@ -411,10 +381,7 @@ TEST(a_wait_is_ended_by_the_last_leave)
     }
 }
 
-static void count(void *counter)
-{
-    ++*(int *)counter;
-}
+static void count(void *counter) { ++*(int *)counter; }
 
 TEST(notifications_come_once_in_order_when_the_group_is_empty)
 {

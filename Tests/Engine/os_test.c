@@ -106,9 +106,7 @@ TEST(a_wake_is_no_time_out_whatever_failed_before)
     assert_int_equal(atomic_load(&one.woken), 1);
 }
 
-static void interrupt(int signal)
-{
-}
+static void interrupt(int signal) {}
 
 static void *interrupt_often(void *raw)
 {
@@ -204,10 +202,7 @@ TEST(a_thread_has_a_name_and_no_asynchronous_signals)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
-static void expect_the_first_thread(void *unused)
-{
-    child_expects(od_thread_is_main());
-}
+static void expect_the_first_thread(void *unused) { child_expects(od_thread_is_main()); }
 
 static void *fork_from_a_later_thread(void *forks)
 {
@@ -247,10 +242,7 @@ TEST(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time)
 
 static atomic_int refusals;
 
-static int refuse_first(void)
-{
-    return atomic_fetch_sub(&refusals, 1) > 0 ? EAGAIN : 0;
-}
+static int refuse_first(void) { return atomic_fetch_sub(&refusals, 1) > 0 ? EAGAIN : 0; }
 
 TEST(a_stack_that_cannot_be_had_is_halved)
 {

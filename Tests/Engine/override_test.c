@@ -5,8 +5,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 /* ---- jobs ---- */
 
 SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line)
@@ -52,8 +50,7 @@ SCENE(a_job_of_a_group_and_a_barrier_raise_too)
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
     od_queue_async(queue, group, OD_BAND_USER_INITIATED, note, (void *)(uintptr_t)'B');
-    od_queue_async_with(queue, NULL, OD_BAND_USER_INTERACTIVE, OD_BARRIER, note,
-                        (void *)(uintptr_t)'C');
+    od_queue_async_with(queue, NULL, OD_BAND_USER_INTERACTIVE, OD_BARRIER, note, (void *)(uintptr_t)'C');
     add(queue, OD_QUEUE_BAND, 'e');
     assert_order(queue, "aBCe", 3);
     od_group_release(group);
@@ -173,10 +170,7 @@ static void *note_band_of_thread(void *band)
     return NULL;
 }
 
-static void note_band_in_job(void *band)
-{
-    (void)note_band_of_thread(band);
-}
+static void note_band_in_job(void *band) { (void)note_band_of_thread(band); }
 
 SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle)
 {
@@ -314,8 +308,6 @@ static void note_position(void *band)
  * 256 is its, whatever flood is above. Where several are due at once they follow each other. */
 SCENE(a_lower_band_has_one_pick_of_256)
 {
-    memset(places, 0, sizeof places);
-    picks = 0;
     for (uintptr_t band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++) {
         for (int i = 0; i < BELOW; i++)
             od_pool_submit(scene.pool, (od_band)band, note_position, (void *)band);
@@ -360,8 +352,7 @@ static void *storm_on(void *raw)
         if ((random >> 16) % 16 == 0) {
             run_synced(storm.queues[which], storm_job, (void *)which);
         } else
-            od_queue_async(storm.queues[which], NULL, (int32_t)((random >> 20) % 8) - 1, storm_job,
-                           (void *)which);
+            od_queue_async(storm.queues[which], NULL, (int32_t)((random >> 20) % 8) - 1, storm_job, (void *)which);
     }
     return NULL;
 }
@@ -370,7 +361,6 @@ TEST(places_stay_exact_and_nothing_is_lost_while_lines_are_raised)
 {
     od_pool *pool = pool_of(3);
 
-    memset(&storm, 0, sizeof storm);
     for (int32_t i = 0; i < QUEUES; i++)
         storm.queues[i] = od_queue_create(pool, OD_BAND_BACKGROUND, i + 1, "storm");
     run_on_threads(THREADS, storm_on);

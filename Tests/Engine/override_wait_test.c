@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 #include "job/group.h"
-#include "os/thread.h"
 
 static uint32_t overridden(void)
 {
@@ -198,7 +197,6 @@ SCENE(nothing_is_lent_to_who_has_as_much)
     void *waited;
 
     od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    atomic_store(&waits_in_the_middle, 0);
     pthread_create(&waiter, NULL, wait_in_the_middle, group);
     assert_comes_true(sleeps_at(&group->watch, atomic_load(&waits_in_the_middle)));
     assert_int_equal(overridden(), 0);
@@ -322,7 +320,6 @@ SCENE(a_pool_may_go_while_it_is_lent_to)
     od_group *group = od_group_create();
     pthread_t thread;
 
-    memset(&other, 0, sizeof other);
     other.pool = pool_of(1);
     other.queue = od_queue_create(other.pool, OD_BAND_BACKGROUND, OD_UNLIMITED, "other");
     od_pool_submit(other.pool, OD_BAND_DEFAULT, gate_job, &other.door);

@@ -6,10 +6,7 @@
 #include "gate/submit.h"
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
-#include "os/thread.h"
 #include "worker/run.h"
-
-#include <pthread.h>
 
 TEST(without_a_deadline_everything_accepted_runs)
 {
@@ -358,17 +355,13 @@ static void submit_it_again(odi_owned *owned)
     given_back.depth--;
 }
 
-static void never_called(odi_owned *owned)
-{
-    abort();
-}
+static void never_called(odi_owned *owned) { abort(); }
 
 static const odi_owned_kind given_back_kind = {never_called, submit_it_again};
 
 /* One inside the other they would need as much stack as there are. */
 TEST(what_the_discarded_submit_is_discarded_after_them)
 {
-    memset(&given_back, 0, sizeof given_back);
     given_back.owned.kind = &given_back_kind;
     given_back.pool = pool_of(1);
     od_pool_submit(given_back.pool, OD_BAND_DEFAULT, no_job, NULL);
@@ -428,7 +421,6 @@ TEST(who_submits_beside_a_stop_discards_nobody_elses_jobs)
     gate stuck = {0}, door = {0};
     pthread_t thread;
 
-    atomic_store(&given_up_elsewhere, 0);
     hold_a_worker(it.pool, &stuck);
     for (int i = 0; i < WITNESSES; i++) {
         witnesses[i] = (witness){{&witness_kind}, i == 0 ? &door : NULL};
@@ -629,7 +621,6 @@ static void run_what_was_taken(void *unused)
 /* Once it ran after the stop had returned, beside what came down then. */
 TEST(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more)
 {
-    memset(&late_hand, 0, sizeof late_hand);
     late_hand.pool = lone_worker();
     od_pool_submit(late_hand.pool, OD_BAND_DEFAULT, run_what_was_taken, NULL);
     assert_comes_true(atomic_load(&late_hand.door.waiting) == 1);
@@ -663,7 +654,6 @@ TEST(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded)
 {
     od_pool *pool = pool_of(1);
 
-    atomic_store(&crossed.begun, 0);
     crossed.a = od_queue_create(pool, OD_BAND_DEFAULT, 1, "a");
     crossed.b = od_queue_create(pool, OD_BAND_DEFAULT, 1, "b");
     od_queue_async(crossed.a, NULL, OD_QUEUE_BAND, submit_to_b, NULL);
@@ -718,10 +708,7 @@ TEST(a_worker_cannot_stop_its_own_pool)
 
 /* ---- several at once ---- */
 
-static void *stop_it(void *pool)
-{
-    return (void *)(uintptr_t)od_pool_stop(pool, INT64_MAX, NULL);
-}
+static void *stop_it(void *pool) { return (void *)(uintptr_t)od_pool_stop(pool, INT64_MAX, NULL); }
 
 TEST(of_several_stops_one_does_it_and_all_wait)
 {
@@ -737,8 +724,7 @@ TEST(of_several_stops_one_does_it_and_all_wait)
         void *status;
 
         pthread_join(threads[i], &status);
-        assert_true((od_status)(uintptr_t)status == OD_OK ||
-                    (od_status)(uintptr_t)status == OD_STOPPED);
+        assert_true((od_status)(uintptr_t)status == OD_OK || (od_status)(uintptr_t)status == OD_STOPPED);
         ok += (od_status)(uintptr_t)status == OD_OK;
         assert_int_equal(atomic_load(&ran), 1000);
     }
@@ -753,10 +739,7 @@ static struct {
     int moment;
 } leaving;
 
-static void signal_it(void *unused)
-{
-    od_semaphore_signal(leaving.semaphore);
-}
+static void signal_it(void *unused) { od_semaphore_signal(leaving.semaphore); }
 
 static void end_with_the_other(void *unused)
 {

@@ -59,14 +59,12 @@ TEST(the_environment_names_the_spares)
     char message[256] = "";
 
     setenv("OVERDRIVE_SPARES", "0", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
-                     OD_OK);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_OK);
     assert_int_equal(options.spare_workers, 0);
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
         setenv("OVERDRIVE_SPARES", nonsense[i], 1);
         options.spare_workers = 3;
-        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
-                         OD_INVALID);
+        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
         assert_non_null(strstr(message, "OVERDRIVE_SPARES"));
         assert_int_equal(options.spare_workers, 3);
     }
@@ -80,23 +78,20 @@ TEST(the_environment_names_workers_and_placement)
 
     setenv("OVERDRIVE_WORKERS", "7", 1);
     setenv("OVERDRIVE_PLACEMENT", "core", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
-                     OD_OK);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_OK);
     assert_int_equal(options.workers, 7);
     assert_int_equal(options.placement, OD_PLACEMENT_CORE);
     static const char *const nonsense[] = {"", "x", "-1", "0", "1025", "3 ", "99999999999999"};
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
         setenv("OVERDRIVE_WORKERS", nonsense[i], 1);
         options.workers = 3;
-        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
-                         OD_INVALID);
+        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
         assert_non_null(strstr(message, "OVERDRIVE_WORKERS"));
         assert_int_equal(options.workers, 3);
     }
     unsetenv("OVERDRIVE_WORKERS");
     setenv("OVERDRIVE_PLACEMENT", "everywhere", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
-                     OD_INVALID);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
     assert_non_null(strstr(message, "OVERDRIVE_PLACEMENT"));
     unsetenv("OVERDRIVE_PLACEMENT");
 }
@@ -475,10 +470,7 @@ TEST(a_missing_thread_is_said_once)
 
 static atomic_int threads_to_grant;
 
-static int grant_some(void)
-{
-    return atomic_fetch_sub(&threads_to_grant, 1) > 0 ? 0 : EAGAIN;
-}
+static int grant_some(void) { return atomic_fetch_sub(&threads_to_grant, 1) > 0 ? 0 : EAGAIN; }
 
 TEST(with_fewer_threads_than_asked_for_nothing_is_lost)
 {

@@ -4,8 +4,6 @@
 #include "Support/timers.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #include "include/od_fork.h"
@@ -97,10 +95,7 @@ TEST(defaults_are_what_the_header_says)
     assert_false(options.round_quota_down);
 }
 
-static void note_name(void *name)
-{
-    pthread_getname_np(pthread_self(), name, 16);
-}
+static void note_name(void *name) { pthread_getname_np(pthread_self(), name, 16); }
 
 static void assert_named(const char *name, const char *expected)
 {
@@ -189,9 +184,7 @@ TEST(a_thread_knows_whether_it_is_the_first_and_where_it_is)
 
 /* ---- blocking ---- */
 
-static void make_up_for_nothing(odi_team *unused)
-{
-}
+static void make_up_for_nothing(odi_team *unused) {}
 
 static struct {
     atomic_ullong ran;
@@ -211,7 +204,6 @@ static void end_the_inner_of_two(void *of)
 /* Without a monitor nobody comes but for what is said. */
 ON_ONE(pairs_of_blocking_nest)
 {
-    memset(&nested, 0, sizeof nested);
     pool->team.arm_monitor = make_up_for_nothing;
     od_pool_submit(pool, OD_BAND_DEFAULT, end_the_inner_of_two, pool);
     assert_comes_true(all_done(pool) == 2);

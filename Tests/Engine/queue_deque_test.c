@@ -1,12 +1,9 @@
 /* queue/deque: the file itself, with rings so small that every few entries cross a boundary,
  * and indices that begin next to the wrap. */
-#include "Support/clock.h"
 #include "Support/counted_pages.h"
 #include "Support/frozen_reader.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
-
-#include <pthread.h>
 
 #define ODI_DEQUE_MINIMUM 4
 #define ODI_DEQUE_MAXIMUM 64

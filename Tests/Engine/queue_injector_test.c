@@ -1,12 +1,9 @@
 /* queue/injector: the file itself, with blocks and a directory so small that every few
  * entries cross a boundary. */
-#include "Support/clock.h"
 #include "Support/frozen_reader.h"
 #include "Support/prng.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
-
-#include <pthread.h>
 
 #define ODI_INJECTOR_BLOCK 8
 #define ODI_INJECTOR_DIRECTORY 4
@@ -43,10 +40,7 @@ static void claim_all(uint64_t from, uint64_t to, size_t most)
     }
 }
 
-static uint32_t spares(void)
-{
-    return injector.spare_count;
-}
+static uint32_t spares(void) { return injector.spare_count; }
 
 INJECTOR_TEST(an_empty_injector_gives_nothing)
 {
@@ -249,8 +243,7 @@ static void *consume(void *raw)
             uint64_t number = entries[i].code - 1, producer = number >> 32;
             uint64_t index = number & 0xffffffff;
 
-            if (producer >= PRODUCERS || index >= traffic.each ||
-                entries[i].context != ~number) {
+            if (producer >= PRODUCERS || index >= traffic.each || entries[i].context != ~number) {
                 atomic_fetch_add(&traffic.foreign, 1);
                 continue;
             }

@@ -4,8 +4,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "include/od_registry.h"
@@ -186,7 +184,6 @@ TEST(never_empty_while_one_brings_the_next)
     crowd.objects = aligned_alloc(128, RELAY * sizeof *crowd.objects);
     assert_true(od_registry_is_empty(crowd.registry));
     first = od_registry_add(crowd.registry, &crowd.objects[0]);
-    atomic_store(&relay_is_over, false);
     pthread_create(&thread, NULL, bring_the_next, &first);
     for (int i = 0; i < LOOKS; i++) {
         if (od_registry_is_empty(crowd.registry))

@@ -7,8 +7,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "job/group.h"
 
 enum { WAITERS = 8 };
@@ -237,10 +235,7 @@ QUEUE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps)
 
 /* ---- a great many at once ---- */
 
-static void no_drained(void *queue, odi_record *record)
-{
-    (void)queue, (void)record;
-}
+static void no_drained(void *queue, odi_record *record) { (void)queue, (void)record; }
 
 /* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
  * where the queue was suspended. */

@@ -4,18 +4,13 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "os/affinity.h"
 #include "os/source.h"
 
 /* The node that the calling thread is on, as far as pools ask for it. */
 static _Thread_local int node_here;
 
-static int pretended_node(void)
-{
-    return node_here;
-}
+static int pretended_node(void) { return node_here; }
 
 #define odi_affinity_node pretended_node
 #include "worker/site.c"
@@ -182,9 +177,7 @@ TEST(who_changed_places_stays_where_it_is_when_a_full_pool_has_a_new_plan)
     od_pool_free(pool);
 }
 
-static void arm_nothing(odi_team *team)
-{
-}
+static void arm_nothing(odi_team *team) {}
 
 static gate ends[MOST];
 
@@ -256,7 +249,6 @@ TEST(who_worked_for_another_has_its_place_when_that_sits_on_the_bench)
     options.spare_workers = 1;
     od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 1, 1)});
     pool->team.arm_monitor = arm_nothing; /* as above */
-    blocked = NULL;
     for (int i = 0; i < 3; i++) {
         doors[i] = (gate){0};
         od_pool_submit(pool, OD_BAND_DEFAULT, i < 2 ? block_on_the_second_node : gate_job, &doors[i]);
@@ -307,10 +299,7 @@ static int own_cpu(void)
     return odi_cpu_mask_next(&mask, 0);
 }
 
-static void note_cpu(void *unused)
-{
-    atomic_store(&pinned_to, own_cpu());
-}
+static void note_cpu(void *unused) { atomic_store(&pinned_to, own_cpu()); }
 
 static bool runs_pinned_to(od_pool *pool, int cpu)
 {

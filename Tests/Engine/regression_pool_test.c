@@ -6,14 +6,9 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 /* ---- pools that stop each other ---- */
 
-static void stop_pool(void *pool)
-{
-    od_pool_stop(pool, INT64_MAX, NULL);
-}
+static void stop_pool(void *pool) { od_pool_stop(pool, INT64_MAX, NULL); }
 
 TEST(a_worker_that_stops_another_pool_hands_its_place_over)
 {
@@ -151,10 +146,7 @@ TEST(a_group_may_be_waited_for_while_its_last_jobs_pool_goes)
 
 /* ---- stacks of any size ---- */
 
-static void note_forks(void *raw)
-{
-    atomic_store((atomic_bool *)raw, od_forks_self != NULL);
-}
+static void note_forks(void *raw) { atomic_store((atomic_bool *)raw, od_forks_self != NULL); }
 
 /* A worker's stack of forks is as large as its stack, and ends at a page that is not to be touched:
  * without one its forks are offered to nobody. */

@@ -4,7 +4,6 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 /* ---- a fork while another thread makes the default pool ---- */
@@ -96,10 +95,7 @@ TEST(a_fault_that_is_sent_and_ignored_is_ignored)
     assert_child_succeeds(send_an_ignored_fault, NULL);
 }
 
-static void say_that_it_came(int signal)
-{
-    dprintf(STDERR_FILENO, "came\n");
-}
+static void say_that_it_came(int signal) { dprintf(STDERR_FILENO, "came\n"); }
 
 static void fault_with_a_handler_for_one(void *unused)
 {

@@ -5,11 +5,7 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
-#include <sched.h>
-#include <pthread.h>
-
 #include "topology/topology.h"
-#include "worker/worker.h"
 
 /* ---- wakes ---- */
 
@@ -149,8 +145,7 @@ enum { OUTSIDE_EVERY = 61, FAR_EVERY = 8 };
 TEST(a_node_without_a_worker_is_served_while_another_is_flooded)
 {
     memset(&flood, 0, sizeof flood);
-    flood.pool = pool_with(options_for(1),
-                           (odi_pool_world){.topology = machine_of(2, 4, 1)});
+    flood.pool = pool_with(options_for(1), (odi_pool_world){.topology = machine_of(2, 4, 1)});
     flood.watched = submit_on_the_other_node;
     flood_on();
     assert_comes_true(atomic_load(&flood.over));
@@ -211,9 +206,7 @@ static void follow_itself(void *unused)
         atomic_store(&parts.over, true);
 }
 
-static void nothing(void *unused)
-{
-}
+static void nothing(void *unused) {}
 
 static void note_the_wait(void *unused)
 {
@@ -254,7 +247,6 @@ TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_som
 {
     od_pool_options options = options_for(PARTS);
 
-    memset(&parts, 0, sizeof parts);
     options.spare_workers = 0;
     parts.pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 2, 1)});
     submit_many(parts.pool, PARTS, take_a_part, NULL);

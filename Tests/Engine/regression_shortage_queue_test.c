@@ -6,8 +6,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "include/od_timer.h"
 
 /* ---- one at a time ---- */
@@ -135,10 +133,7 @@ MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelle
 
 /* ---- timers ---- */
 
-static void count_call(void *counter, uint64_t missed)
-{
-    count_job(counter);
-}
+static void count_call(void *counter, uint64_t missed) { count_job(counter); }
 
 /* A lone worker without a ring for the band of the queues. */
 static od_pool *fresh_worker(atomic_ullong *ran)
@@ -319,10 +314,7 @@ MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it)
 
 static gate held;
 
-static void stay(odi_owned *owned)
-{
-    gate_pass(&held);
-}
+static void stay(odi_owned *owned) { gate_pass(&held); }
 
 static const odi_owned_kind stay_kind = {stay, note_done};
 

@@ -9,8 +9,6 @@
 #include "Support/watchdog.h"
 #include "include/od_timer.h"
 
-#include <pthread.h>
-
 /* ---- memory that cannot be had ---- */
 
 /* The pool's first threads are there, and have what they need. */
@@ -23,10 +21,7 @@ static void begin_pool(od_pool *pool)
     assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) > 0);
 }
 
-static void never(void *unused)
-{
-    abort();
-}
+static void never(void *unused) { abort(); }
 
 /* It used to run on its submitter, in a job of the pool that was none of a worker's. */
 MEMORY_TEST(a_job_that_memory_is_too_short_for_is_refused_whole)
@@ -152,7 +147,6 @@ MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack)
 {
     enum { TURNS = 400, JOBS = TURNS * 64 };
 
-    memset(&depth, 0, sizeof depth);
     atomic_ullong others = 0;
     gate door = {0};
     od_pool *pool = lone_worker(); /* a spare would have a stack of its own */
@@ -333,10 +327,7 @@ MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memor
 
 /* ---- threads that cannot be had ---- */
 
-static void never_due(void *unused, od_timer *timer)
-{
-    abort();
-}
+static void never_due(void *unused, od_timer *timer) { abort(); }
 
 #define THREAD_TEST(name) TEST_WITH(name, NULL, threads_again)
 
@@ -358,10 +349,7 @@ THREAD_TEST(a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_h
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void open_gate(void *door)
-{
-    gate_open(door);
-}
+static void open_gate(void *door) { gate_open(door); }
 
 static void say_so_and_pass(void *door)
 {
@@ -401,7 +389,6 @@ THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again)
     gate door = {0};
     atomic_ullong ran = 0;
 
-    memset(&inside, 0, sizeof inside);
     inside.pool = lone_worker();
     od_pool_submit(inside.pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);

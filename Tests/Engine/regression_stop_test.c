@@ -6,8 +6,6 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 /* ---- at the deadline ---- */
 
 /* A serial queue's drainer takes several jobs at once: those that it has not begun are in no
@@ -200,7 +198,6 @@ TEST(a_report_counts_what_a_notification_submits_during_the_stop)
     od_group *group = od_group_create();
     gate door = {0};
 
-    atomic_store(&notified.ran, 0);
     notified.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
     hold_a_job(notified.held, &door);
     od_queue_async(last, group, OD_QUEUE_BAND, no_job, NULL);

@@ -5,7 +5,6 @@
 #include "Support/watchdog.h"
 
 #include <malloc.h>
-#include <pthread.h>
 
 /* ---- memory ---- */
 

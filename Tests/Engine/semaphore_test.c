@@ -5,8 +5,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "gate/semaphore.h"
 
 CHILDREN_MAY_START_THREADS
@@ -213,10 +211,7 @@ static struct {
     int order[IN_LINE], count;
 } calls;
 
-static void note_call(void *raw)
-{
-    calls.order[calls.count++] = (int)(intptr_t)raw;
-}
+static void note_call(void *raw) { calls.order[calls.count++] = (int)(intptr_t)raw; }
 
 TEST(functions_are_called_in_line_and_not_once_cancelled)
 {
@@ -276,8 +271,7 @@ static atomic_int begun;
 static void *begin_all(void *unused)
 {
     for (int i = 0; i < race.laps; i++) {
-        od_semaphore_outcome outcome = od_semaphore_wait_async(race.semaphore,
-                                                               entrants[i].waiter);
+        od_semaphore_outcome outcome = od_semaphore_wait_async(race.semaphore, entrants[i].waiter);
         atomic_fetch_add(&entrants[i].outcomes, outcome != OD_SEMAPHORE_WAITS);
         atomic_fetch_add(&race.granted, outcome == OD_SEMAPHORE_TAKEN);
         atomic_store(&begun, i + 1);
@@ -307,7 +301,6 @@ TEST(cancels_that_race_with_signals_lose_no_permit)
     bool once = true;
 
     start_race(0);
-    atomic_store(&begun, 0);
     entrants = calloc((size_t)race.laps, sizeof *entrants);
     for (int i = 0; i < race.laps; i++)
         entrants[i].waiter = od_semaphore_waiter_create(called, &entrants[i]);
@@ -339,17 +332,13 @@ static void wait_job(void *semaphore)
         atomic_fetch_add(&passed, 1);
 }
 
-static void signal_job(void *semaphore)
-{
-    od_semaphore_signal(semaphore);
-}
+static void signal_job(void *semaphore) { od_semaphore_signal(semaphore); }
 
 TEST(a_worker_that_waits_hands_its_place_over)
 {
     od_pool *pool = pool_of(1);
     od_semaphore *semaphore = od_semaphore_create(0);
 
-    atomic_store(&passed, 0);
     submit_many(pool, 5, wait_job, semaphore);
     submit_many(pool, 5, signal_job, semaphore);
     assert_comes_true(atomic_load(&passed) == 5);
@@ -367,18 +356,14 @@ static void release_below(void *unused)
     od_semaphore_release(semaphore);
 }
 
-static void create_negative(void *unused)
-{
-    od_semaphore_create(-1);
-}
+static void create_negative(void *unused) { od_semaphore_create(-1); }
 
 TEST(misuse_is_named)
 {
     assert_child_traps(release_below, NULL,
                        "CountingSemaphore with 2 permits was released while it had 1: signal() "
                        "as often as wait() before letting it go");
-    assert_child_traps(create_negative, NULL,
-                       "CountingSemaphore(value: -1): choose 0 or more permits");
+    assert_child_traps(create_negative, NULL, "CountingSemaphore(value: -1): choose 0 or more permits");
 }
 
 static void use_the_parents(void *semaphore)

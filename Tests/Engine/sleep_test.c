@@ -3,8 +3,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "os/futex.h"
 #include "sleep/idle.h"
 #include "sleep/lock.h"
@@ -141,7 +139,6 @@ TEST(who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait)
 {
     pthread_t waiter;
 
-    atomic_store(&was_in, false);
     odi_lock_acquire(&lock);
     pthread_create(&waiter, NULL, wait_for_the_lock, NULL);
     int in_vain = 0;

@@ -4,7 +4,6 @@
 #include "Support/watchdog.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 CHILDREN_MAY_START_THREADS
 

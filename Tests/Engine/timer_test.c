@@ -185,10 +185,7 @@ ON_TWO(a_suspended_queue_keeps_it)
 
 /* ---- while workers are busy or blocked ---- */
 
-static void signal_gate(void *raw, uint64_t missed)
-{
-    gate_open(raw);
-}
+static void signal_gate(void *raw, uint64_t missed) { gate_open(raw); }
 
 /* Jobs that wait for what only a timer does, unknown to the engine, on every worker. */
 TEST_ALSO(blocked_workers_do_not_keep_a_timer_from_coming, one_worker, tear_down)
@@ -245,7 +242,6 @@ ON_ONE(a_busy_worker_looks_between_jobs)
 {
     probe it = {0};
 
-    atomic_store(&stream_ends, false);
     add_many(queue, 64, stream, NULL);
     start(&it, MILLISECONDS(10), 0);
     assert_comes_true(atomic_load(&it.overs) == 1);
@@ -287,17 +283,13 @@ ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
 /* ---- delivered elsewhere ---- */
 
 static _Atomic(od_timer *) delivered;
-static void deliver(void *unused, od_timer *timer)
-{
-    atomic_store(&delivered, timer);
-}
+static void deliver(void *unused, od_timer *timer) { atomic_store(&delivered, timer); }
 
 ON_ONE(a_timer_may_be_delivered_to_another_thread)
 {
     probe it = {0};
     od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
 
-    atomic_store(&delivered, NULL);
     it.timer = od_timer_create_elsewhere(pool, &options, deliver);
     od_timer_start(it.timer);
     assert_comes_true(atomic_load(&delivered) == it.timer);
@@ -406,7 +398,6 @@ ON_ONE(what_the_end_of_a_run_tells_may_wait_for_what_is_due)
     probe it = {0};
     od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
 
-    memset(&due_before, 0, sizeof due_before);
     due_before.pool = pool_of(2);
     due_before.queue = od_queue_create(due_before.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "run");
     due_before.timer = od_timer_create_elsewhere(due_before.pool, &options, deliver_due);
@@ -433,10 +424,7 @@ static void note_how_many(void *unused)
     atomic_store(&anew.fired_before_the_job, atomic_load(&anew.fired));
 }
 
-static void no_call(void *unused, uint64_t missed)
-{
-    (void)unused, (void)missed;
-}
+static void no_call(void *unused, uint64_t missed) { (void)unused, (void)missed; }
 
 static void arm_anew(void *unused, od_timer *timer)
 {
@@ -489,10 +477,7 @@ static void many_call(void *raw, uint64_t missed)
     atomic_fetch_add(&many_calls, 1);
 }
 
-static void many_over(void *raw)
-{
-    atomic_fetch_add(&many_overs, 1);
-}
+static void many_over(void *raw) { atomic_fetch_add(&many_overs, 1); }
 
 ON_TWO(a_million_come_once_each_and_never_early)
 {
@@ -622,10 +607,7 @@ TEST(the_monitor_does_not_stand_by_where_a_sleeper_is_woken)
     end_pool(two, on_two);
 }
 
-static void note_site(void *raw)
-{
-    *(uint32_t *)raw = odi_team_timer_site(&pool->team);
-}
+static void note_site(void *raw) { *(uint32_t *)raw = odi_team_timer_site(&pool->team); }
 
 ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one)
 {

@@ -1,5 +1,4 @@
 /* timer/wheel: against an oracle that looks at every node, with a clock made of a number. */
-#include "Support/check.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
 

@@ -155,8 +155,7 @@ TEST(a_request_is_taken_as_it_is_and_explained)
     assert_int_equal(advice.workers, 20);
 
     odi_limits_describe(&limits, false, 20, because, sizeof because);
-    assert_string_equal(
-        because, "affinity 8, quota 2.5 of /system.slice/x.slice, requested 20 -> 20 workers");
+    assert_string_equal(because, "affinity 8, quota 2.5 of /system.slice/x.slice, requested 20 -> 20 workers");
     assert_int_equal(odi_limits_describe(&limits, false, 0, small, sizeof small), 11);
     assert_string_equal(small, "affinity 8,");
     assert_int_equal(odi_limits_describe(&limits, false, 0, small, 0), 0);
@@ -256,8 +255,7 @@ TEST(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows)
 
         odi_limits_read(&source, NULL, &limits);
         assert_in_range(limits.cpu_count, 1, ODI_CPU_LIMIT);
-        assert_in_range(odi_limits_workers(&limits, false, 0).workers, 1,
-                        ODI_CPU_LIMIT);
+        assert_in_range(odi_limits_workers(&limits, false, 0).workers, 1, ODI_CPU_LIMIT);
         odi_limits_describe(&limits, false, 0, because, sizeof because);
     }
 }

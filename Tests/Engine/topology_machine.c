@@ -100,8 +100,7 @@ TEST(plans_can_be_looked_at)
     assert_true(od_machine_plan(machine, "automatic", 16, NULL, NULL, reason, sizeof reason));
     assert_memory_equal(reason, "node: ", 6);
     assert_false(od_machine_plan(machine, "corn", 16, NULL, NULL, reason, sizeof reason));
-    assert_string_equal(reason,
-                        "placement is \"corn\", but must be none, node, core or automatic");
+    assert_string_equal(reason, "placement is \"corn\", but must be none, node, core or automatic");
     assert_false(od_machine_plan(machine, "core", 0, NULL, NULL, reason, sizeof reason));
     assert_string_equal(reason, "0 workers were asked for, but 1 to 65536 can be planned");
     assert_false(od_machine_plan(machine, "core", 65537, NULL, NULL, NULL, 0));
@@ -225,25 +224,10 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-void *malloc(size_t size)
-{
-    return heap_refuses ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return heap_refuses ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    return heap_refuses ? NULL : __libc_realloc(old, size);
-}
-
-static void refuse_memory(void)
-{
-    heap_refuses = true;
-}
+void *malloc(size_t size) { return heap_refuses ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return heap_refuses ? NULL : __libc_calloc(count, size); }
+void *realloc(void *old, size_t size) { return heap_refuses ? NULL : __libc_realloc(old, size); }
+static void refuse_memory(void) { heap_refuses = true; }
 #else
 /* No page more: every allocation beyond what the heap has in stock fails. */
 static void refuse_memory(void)

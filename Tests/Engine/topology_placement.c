@@ -190,8 +190,7 @@ TEST(masks_follow_the_policy)
     odi_topology_free(scene.topology);
 }
 
-static void check_automatic(const scene *scene, int workers, od_placement want,
-                            const char *because)
+static void check_automatic(const scene *scene, int workers, od_placement want, const char *because)
 {
     odi_plan *plan = plan_for(scene, workers, OD_PLACEMENT_AUTOMATIC);
 
@@ -254,8 +253,7 @@ TEST(policies_are_read_by_name)
         assert_int_equal(policy, each);
     }
     assert_false(odi_placement_parse("P", "Node", &policy, problem, sizeof problem));
-    assert_string_equal(problem,
-                        "P is \"Node\", but must be none, node, core or automatic");
+    assert_string_equal(problem, "P is \"Node\", but must be none, node, core or automatic");
     assert_string_equal(odi_placement_name((od_placement)99), "unknown");
 }
 

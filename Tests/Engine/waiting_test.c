@@ -2,24 +2,20 @@
  * kept waiting when a stranger's job ran on top of a waiter. */
 #include "Support/branches.h"
 #include "Support/crowd.h"
-#include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/queues.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "base/invariant.h"
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "job/group.h"
-#include "os/thread.h"
 #include "topology/topology.h"
 
 static struct {
     od_pool *pool;
-    od_queue *queue, *other;
+    od_queue *queue, *other, *child;
     od_group *group;
     pthread_mutex_t mutex;
     atomic_int holds, ended, nested;
@@ -34,8 +30,29 @@ static void begin(od_pool *pool)
     scene.group = od_group_create();
 }
 
+enum { NO_QUEUE = -1 };
+
+static od_queue *queue_of_the_scene(int32_t width, const char *label)
+{
+    return width == NO_QUEUE ? NULL : od_queue_create(scene.pool, OD_BAND_DEFAULT, width, label);
+}
+
+/* One worker, and queues of these widths. */
+static void begin_with(int32_t queue, int32_t other)
+{
+    begin(lone_worker());
+    scene.queue = queue_of_the_scene(queue, "of the waiter");
+    scene.other = queue_of_the_scene(other, "of the awaited");
+}
+
 static void end(void)
 {
+    od_queue *queues[] = {scene.child, scene.queue, scene.other};
+
+    for (int i = 0; i < 3; i++) {
+        if (queues[i] != NULL)
+            od_queue_release(queues[i]);
+    }
     od_group_release(scene.group);
     assert_int_equal(od_pool_free(scene.pool), OD_OK);
 }
@@ -76,10 +93,7 @@ TEST(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top)
 enum { QUEUES = 80 };
 static od_queue *queues[QUEUES];
 
-static void sync_onto(void *queue)
-{
-    run_synced(queue, crowd_visit, &scene.inside);
-}
+static void sync_onto(void *queue) { run_synced(queue, crowd_visit, &scene.inside); }
 
 static void wait_in_queue(void *queue)
 {
@@ -104,8 +118,7 @@ TEST(more_serial_queues_wait_than_there_are_threads)
     usleep(60000);
     assert_int_equal(atomic_load(&scene.ended) + (int)atomic_load(&scene.inside.visits), 0);
     od_group_leave(scene.group);
-    assert_comes_true(atomic_load(&scene.ended) == QUEUES &&
-                      atomic_load(&scene.inside.visits) == QUEUES);
+    assert_comes_true(atomic_load(&scene.ended) == QUEUES && atomic_load(&scene.inside.visits) == QUEUES);
     for (int i = 0; i < QUEUES; i++)
         od_queue_release(queues[i]);
     end();
@@ -113,10 +126,7 @@ TEST(more_serial_queues_wait_than_there_are_threads)
 
 /* ---- what is waited for ---- */
 
-static void note_nested(void *unused)
-{
-    atomic_fetch_add(&scene.nested, 1);
-}
+static void note_nested(void *unused) { atomic_fetch_add(&scene.nested, 1); }
 
 static void wait_briefly(void *unused)
 {
@@ -128,12 +138,10 @@ static void wait_briefly(void *unused)
 /* How long that would take nobody knows. */
 TEST(a_wait_with_a_deadline_runs_not_even_what_it_waits_for)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
+    begin_with(OD_UNLIMITED, NO_QUEUE);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_briefly, NULL);
     assert_comes_true(atomic_load(&scene.nested) == 1);
     assert_int_equal(atomic_load(&scene.holds), 1);
-    od_queue_release(scene.queue);
     end();
 }
 
@@ -160,7 +168,6 @@ static void wait_for_groups_in_groups(od_pool *pool)
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, branch, (void *)(intptr_t)DEPTH);
     assert_comes_true(atomic_load(&scene.ended) == (2 << DEPTH) - 1);
-    od_queue_release(scene.queue);
     end();
 }
 
@@ -186,12 +193,10 @@ static void flood_then_wait(void *unused)
 
 TEST(what_is_waited_for_is_taken_from_behind_strangers)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
+    begin_with(OD_UNLIMITED, NO_QUEUE);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, flood_then_wait, NULL);
     assert_comes_true(atomic_load(&scene.nested) == 100);
     assert_int_equal(atomic_load(&scene.holds), 3);
-    od_queue_release(scene.queue);
     end();
 }
 
@@ -205,12 +210,10 @@ static void drain_and_wait(void *unused)
 
 TEST(who_waits_for_a_serial_queue_runs_it_and_nothing_else)
 {
-    begin(lone_worker());
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
+    begin_with(NO_QUEUE, 1);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_and_wait, NULL);
     assert_comes_true(atomic_load(&scene.nested) == 1);
     assert_int_equal(atomic_load(&scene.holds), 3);
-    od_queue_release(scene.other);
     end();
 }
 
@@ -232,12 +235,23 @@ static void drain_while_holding(void *unused)
 /* The same drainer came to it: the wait was over with the job before. */
 TEST(what_comes_when_the_wait_is_over_is_a_stranger)
 {
-    begin(lone_worker());
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
+    begin_with(NO_QUEUE, 1);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_while_holding, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 1);
-    od_queue_release(scene.other);
+    end();
+}
+
+/* A job waits for a target of this width, on which a queue is. So many have run by then, and one more behind. */
+static void wait_for_a_target(od_pool *pool, int32_t width, void (*wait)(void *child), int nested)
+{
+    begin(pool);
+    scene.other = queue_of_the_scene(width, "target");
+    scene.child = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other});
+    od_pool_submit(pool, OD_BAND_DEFAULT, wait, scene.child);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), nested);
     end();
 }
 
@@ -255,15 +269,7 @@ static void drain_a_child_while_holding(void *child)
 /* What stands in its line before its own jobs has to run first, and nothing behind them. */
 TEST(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before)
 {
-    begin(lone_worker());
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "target");
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
-    od_queue *child = od_queue_create_with(scene.pool, &options);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_child_while_holding, child);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 2);
-    release_queues(child, scene.other);
-    end();
+    wait_for_a_target(lone_worker(), 1, drain_a_child_while_holding, 2);
 }
 
 static void cancel_the_other(void *unused)
@@ -286,16 +292,7 @@ static void drain_a_child_that_cancels_while_holding(void *child)
 /* Behind the first job of the queue on it nothing is left that is waited for, and nothing in the target's line. */
 TEST(who_waits_for_a_target_that_is_cancelled_meanwhile_runs_no_more_of_the_queues_on_it)
 {
-    begin(lone_worker());
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "target");
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
-    od_queue *child = od_queue_create_with(scene.pool, &options);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_child_that_cancels_while_holding, child);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 1);
-    od_queue_release(child);
-    od_queue_release(scene.other);
-    end();
+    wait_for_a_target(lone_worker(), 1, drain_a_child_that_cancels_while_holding, 1);
 }
 
 static void drain_a_concurrent_target_while_holding(void *child)
@@ -312,18 +309,20 @@ static void drain_a_concurrent_target_while_holding(void *child)
  * need not wait for them. */
 TEST(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it)
 {
-    begin(pool_of(1));
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "target");
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
-    od_queue *child = od_queue_create_with(scene.pool, &options);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_concurrent_target_while_holding, child);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 1);
-    release_queues(child, scene.other);
-    end();
+    wait_for_a_target(pool_of(1), OD_UNLIMITED, drain_a_concurrent_target_while_holding, 1);
 }
 
 /* ---- where it runs ---- */
+
+/* A job of a queue of this width waits for one of another queue; `nested` counts what is not as it should be. */
+static void wait_in_a_queue(int32_t width, void (*wait)(void *unused), int ends)
+{
+    begin_with(width, OD_UNLIMITED);
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == ends);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    end();
+}
 
 static void look_around(void *unused)
 {
@@ -347,20 +346,10 @@ static void wait_and_look_around(void *unused)
 
 TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 2, "of the waiter");
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
-    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_look_around, NULL);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 0);
-    release_queues(scene.queue, scene.other);
-    end();
+    wait_in_a_queue(2, wait_and_look_around, 2);
 }
 
-static void count_itself(void *unused)
-{
-    atomic_fetch_add(&scene.ended, 1);
-}
+static void count_itself(void *unused) { atomic_fetch_add(&scene.ended, 1); }
 
 static od_queue *full; /* of width two, where what does not fit runs on its submitter */
 
@@ -407,7 +396,7 @@ TEST(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order)
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_for_one_that_fills_up, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    release_queues(full, scene.queue, scene.other);
+    od_queue_release(full);
     end();
 }
 
@@ -439,14 +428,7 @@ static void wait_and_report(void *unused)
 
 TEST(reports_name_what_runs_and_not_what_waits_below)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
-    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_report, NULL);
-    assert_comes_true(atomic_load(&scene.ended) == 1);
-    assert_int_equal(atomic_load(&scene.nested), 0);
-    release_queues(scene.queue, scene.other);
-    end();
+    wait_in_a_queue(1, wait_and_report, 1);
 }
 
 static void count_both(void *unused)
@@ -466,14 +448,7 @@ static void wait_and_count(void *unused)
 /* The one on top was counted twice, and the one below not at all. */
 TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
-    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_count, NULL);
-    assert_comes_true(atomic_load(&scene.ended) == 1);
-    assert_int_equal(atomic_load(&scene.nested), 0);
-    release_queues(scene.queue, scene.other);
-    end();
+    wait_in_a_queue(1, wait_and_count, 1);
 }
 
 /* As if it had noted the time just before. */
@@ -528,13 +503,11 @@ static void wait_with_words(void *unused)
 
 TEST(what_a_waiter_runs_has_none_of_its_words_and_leaves_them)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "words");
+    begin_with(OD_UNLIMITED, NO_QUEUE);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_with_words, NULL);
     assert_comes_true(all_done(scene.pool) == 2);
     assert_int_equal(atomic_load(&bare), 1);
     assert_int_equal(atomic_load(&kept), 1);
-    od_queue_release(scene.queue);
     end();
 }
 
@@ -564,9 +537,7 @@ static void wait_for_one_that_forks(void *unused)
 /* It belongs to the drainer below, which goes on in the child. */
 TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
 {
-    begin(lone_worker());
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    begin_with(1, OD_UNLIMITED);
     od_queue_suspend(scene.queue);
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_for_one_that_forks, NULL);
     for (int i = 0; i < 8; i++) /* in the same drain batch */
@@ -574,16 +545,12 @@ TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
     od_queue_resume(scene.queue);
     assert_comes_true(atomic_load(&scene.inside.visits) == 8);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    release_queues(scene.queue, scene.other);
     end();
 }
 
 static pid_t forked;
 
-static void fork_here(void *unused)
-{
-    forked = fork();
-}
+static void fork_here(void *unused) { forked = fork(); }
 
 TEST(the_moment_of_a_notification_that_forks_is_the_parents)
 {
@@ -629,10 +596,7 @@ TEST(a_sync_caller_keeps_its_place_in_line)
 {
     od_scope scope;
 
-    begin(lone_worker());
-    memset(&door, 0, sizeof door);
-    atomic_store(&next_in_order, 0);
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "in line");
+    begin_with(1, NO_QUEUE);
     od_queue_sync_begin(scene.queue, &scope);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, leave_a_stranger_and_sync, NULL);
     assert_comes_true(waiting_in(scene.queue) == 1);
@@ -668,7 +632,6 @@ static void fork_and_join(void *unused)
 TEST(a_worker_asleep_in_a_join_gives_its_place_over)
 {
     begin(pool_of(2));
-    atomic_store(&branch_over, false);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, fork_and_join, NULL);
     assert_comes_true(blocked_in(scene.pool) == 1);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
@@ -702,7 +665,6 @@ static void stand_still(void *unused)
     od_group_leave(scene.group);
     child_expects(od_queue_wait(scene.queue, HANG_NS));
     child_expects(COMES_TRUE(atomic_load(&scene.inside.visits) == 1));
-    od_queue_release(scene.queue);
     end(); /* the monitor has left: it has said what it had to say */
     child_expects(atomic_load(&described) == 1);
 }
@@ -785,10 +747,7 @@ static void wait_for_the_group(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-static void leave_the_group(void *unused)
-{
-    od_group_leave(scene.group);
-}
+static void leave_the_group(void *unused) { od_group_leave(scene.group); }
 
 /* The first spare was started with the pool, and stays. */
 TEST_WITH(a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had, NULL, threads_again)

@@ -4,11 +4,8 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "topology/topology.h"
 #include "worker/bench.h"
-#include "worker/worker.h"
 
 /* ---- a journal of what started, in order ---- */
 
@@ -33,10 +30,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void *numbered(int number)
-{
-    return (void *)(intptr_t)number;
-}
+static void *numbered(int number) { return (void *)(intptr_t)number; }
 
 /* A pool of one worker that waits at a gate, so that what is submitted next piles up. */
 typedef struct {
@@ -296,9 +290,7 @@ static struct {
     atomic_int seen; /* 1: it ran beside the one that moves; -1: it did not */
 } moving;
 
-static void arm_nothing(odi_team *team)
-{
-}
+static void arm_nothing(odi_team *team) {}
 
 /* Who submitted the other job relied on this worker's search. */
 static void move_with_the_token(void *unused)
@@ -317,7 +309,6 @@ WORKER_TEST(a_worker_that_moves_leaves_its_search_to_another)
 {
     gate doors[2] = {{0}};
 
-    memset(&moving, 0, sizeof moving);
     moving.pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(1, 2, 1)});
     moving.pool->team.arm_monitor = arm_nothing; /* which would see to it later */
     for (int i = 0; i < 2; i++)

@@ -129,10 +129,7 @@ static inline odi_worker *worker_at(od_pool *pool, int slot)
 }
 
 /* The node (the kernel's number) that a worker is at home on. */
-static inline int home_of(odi_worker *worker)
-{
-    return worker->site->node;
-}
+static inline int home_of(odi_worker *worker) { return worker->site->node; }
 
 static inline int site_of_node(od_pool *pool, int node)
 {
@@ -179,8 +176,7 @@ static inline void hold_job(void *raw)
 }
 
 /* Returns when all of them are held and `inside` is done. */
-static inline void hold_all(hold *it, od_pool *pool, void (*inside)(hold *, odi_worker *),
-                            void *argument)
+static inline void hold_all(hold *it, od_pool *pool, void (*inside)(hold *, odi_worker *), void *argument)
 {
     *it = (hold){.pool = pool, .count = od_pool_workers(pool), .inside = inside,
                  .argument = argument};
@@ -189,10 +185,7 @@ static inline void hold_all(hold *it, od_pool *pool, void (*inside)(hold *, odi_
     assert_comes_true(atomic_load(&it->inside_done) == it->count);
 }
 
-static inline void hold_release(hold *it, int place)
-{
-    atomic_store(&it->open[place], true);
-}
+static inline void hold_release(hold *it, int place) { atomic_store(&it->open[place], true); }
 
 static inline void hold_release_all(hold *it)
 {

@@ -27,8 +27,7 @@ TEST(the_machine_is_seen_as_it_was_built)
         for (int to = 0; to < built.nodes; to++)
             assert_int_equal(odi_topology_distance(seen, node, to), built.distance[node][to]);
         bool taken[MOST_NODES] = {false};
-        for (int near = node, before = 0; near >= 0;
-             near = odi_topology_nearest(seen, node, taken)) {
+        for (int near = node, before = 0; near >= 0; near = odi_topology_nearest(seen, node, taken)) {
             taken[near] = true;
             assert_true(built.distance[node][near] >= before);
             before = built.distance[node][near];
@@ -338,9 +337,8 @@ static void divide(hold *it, odi_worker *worker)
 
     if (node == roles->thief_node && atomic_fetch_add(&roles->thieves, 1) == 0)
         atomic_store(&roles->thief, worker);
-    else if (atomic_fetch_add(&roles->victims[node], 1) == 0) {
+    else if (atomic_fetch_add(&roles->victims[node], 1) == 0)
         submit_many(it->pool, PUSHED, log_job, &node_numbers[node]);
-    }
 }
 
 static int place_of_worker(hold *it, odi_worker *worker)
@@ -380,8 +378,7 @@ static by_distance stolen_by(odi_worker *thief)
 }
 
 /* `before` is what it had stolen to come to the job that held it. */
-static void check_distance_classes(odi_worker *thief, by_distance before,
-                                   const division *roles)
+static void check_distance_classes(odi_worker *thief, by_distance before, const division *roles)
 {
     int home = home_of(thief), nearest = INT32_MAX;
     by_distance expected = before, stolen = stolen_by(thief);
@@ -740,8 +737,7 @@ static void submit_flood(void *raw)
     flood *it = raw;
 
     for (int i = 0; i < FLOOD; i++)
-        od_pool_submit(it->pool, (od_band)(i % ODI_BANDS), mark_family,
-                       &ledger[(it->first + i) * FAMILY]);
+        od_pool_submit(it->pool, (od_band)(i % ODI_BANDS), mark_family, &ledger[(it->first + i) * FAMILY]);
 }
 
 TEST(a_flood_from_every_node_runs_exactly_once)

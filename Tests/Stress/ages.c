@@ -10,7 +10,6 @@
  */
 #include "Support/stress.h"
 
-#include <pthread.h>
 #include <stdalign.h>
 
 #include "base/atomic.h"

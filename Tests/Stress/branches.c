@@ -4,8 +4,6 @@
 #include "Support/stress.h"
 #include "worker/forks.h"
 
-#include <pthread.h>
-
 enum { GUESTS = 3, ROOTS_OF_WORKERS = 4, DEEPEST = 14 };
 
 static struct {
@@ -28,8 +26,7 @@ static void leaf(prng *random, bool blocks)
 {
     if (blocks && prng_one_in(random, 4000))
         odi_clock_sleep(MILLISECONDS(1));
-    for (uint32_t pause = prng_one_in(random, 50) ? prng_below(random, 2000) : 0; pause > 0;
-         pause--)
+    for (uint32_t pause = prng_one_in(random, 50) ? prng_below(random, 2000) : 0; pause > 0; pause--)
         odi_spin_pause();
 }
 
@@ -145,15 +142,8 @@ static void grow(uint32_t branches, bool blocks, bool disturbed)
     child_expects(ledger_close(&world.ledger) == 0);
 }
 
-static void grow_trees(void *unused)
-{
-    grow(stress_count(4000000, 500000), false, false);
-}
-
-static void grow_trees_disturbed(void *unused)
-{
-    grow(stress_count(3000000, 300000), true, true);
-}
+static void grow_trees(void *unused) { grow(stress_count(4000000, 500000), false, false); }
+static void grow_trees_disturbed(void *unused) { grow(stress_count(3000000, 300000), true, true); }
 
 static void grow_trees_without_membarrier(void *unused)
 {

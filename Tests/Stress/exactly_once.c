@@ -4,7 +4,6 @@
 #include "Support/stress.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -106,8 +105,7 @@ static bool submit(uint32_t depth)
         return true;
     }
     uint32_t group = prng_below(random, GROUPS + 1);
-    od_queue_async(world.queues[target], group < GROUPS ? world.groups[group] : NULL, band, job,
-                   context);
+    od_queue_async(world.queues[target], group < GROUPS ? world.groups[group] : NULL, band, job, context);
     return true;
 }
 
@@ -141,8 +139,7 @@ static void job(void *raw)
     if (world.scenario->disturbances & BLOCK && prng_one_in(random, 300))
         block_a_little(random);
     if (world.scenario->disturbances & CANCEL && prng_one_in(random, 2000))
-        atomic_fetch_add(&world.cancelled,
-                         od_queue_cancel_all(world.queues[prng_below(random, QUEUES)]));
+        atomic_fetch_add(&world.cancelled, od_queue_cancel_all(world.queues[prng_below(random, QUEUES)]));
     if (serial)
         atomic_fetch_sub(&world.in_serial, 1);
 }
@@ -201,8 +198,7 @@ static void *widen(void *unused)
     prng *random = mine();
 
     while (!atomic_load(&world.over)) {
-        od_queue_set_width(world.queues[prng_below(random, QUEUES)],
-                           (int32_t)prng_below(random, 4));
+        od_queue_set_width(world.queues[prng_below(random, QUEUES)], (int32_t)prng_below(random, 4));
         pause_a_little(random);
     }
     return NULL;
@@ -213,8 +209,7 @@ static void *cancel(void *unused)
     prng *random = mine();
 
     while (!atomic_load(&world.over)) {
-        atomic_fetch_add(&world.cancelled,
-                         od_queue_cancel_all(world.queues[prng_below(random, QUEUES)]));
+        atomic_fetch_add(&world.cancelled, od_queue_cancel_all(world.queues[prng_below(random, QUEUES)]));
         pause_a_little(random);
     }
     return NULL;
@@ -257,9 +252,7 @@ static void *move(void *raw)
     return NULL;
 }
 
-static void ignore(int signal)
-{
-}
+static void ignore(int signal) {}
 
 static void *storm(void *unused)
 {

@@ -3,8 +3,6 @@
 #include "Support/pools.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 enum { QUEUES = 3, GROUPS = 2, LOADERS = 3, CHILD_JOBS = 60 };
 enum { CANCELLED = QUEUES, ALL_QUEUES }; /* of this one's jobs no account is kept */
 
@@ -105,8 +103,7 @@ static void fork_and_wait(uint32_t round)
     }
     child_expects(waitpid(child, &status, 0) == child);
     if (status != 0)
-        dprintf(STDERR_FILENO, "fork %u: the child ended with status 0x%x\n", round,
-                (unsigned)status);
+        dprintf(STDERR_FILENO, "fork %u: the child ended with status 0x%x\n", round, (unsigned)status);
     child_expects(status == 0);
 }
 
@@ -126,8 +123,7 @@ static void fork_often(void *unused)
         fork_and_wait(round);
     atomic_store(&world.over, true);
     join_threads(threads, LOADERS);
-    child_expects(COMES_TRUE(atomic_load(&world.ledger.ran) ==
-                             atomic_load(&world.ledger.issued)));
+    child_expects(COMES_TRUE(atomic_load(&world.ledger.ran) == atomic_load(&world.ledger.issued)));
     for (int i = 0; i < GROUPS; i++)
         child_expects(od_group_wait(world.groups[i], HANG_NS));
     child_expects(ledger_close(&world.ledger) == 0);

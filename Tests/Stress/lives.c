@@ -3,8 +3,6 @@
 #include "Support/pools.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 enum { THREADS = 4, JOBS_EACH = 64 };
 
 static struct {
@@ -13,15 +11,8 @@ static struct {
     atomic_ullong cancelled, notified, notifications;
 } world;
 
-static void job(void *raw)
-{
-    ledger_run(&world.ledger, (uint32_t)(uintptr_t)raw);
-}
-
-static void notified(void *unused)
-{
-    atomic_fetch_add(&world.notified, 1);
-}
+static void job(void *raw) { ledger_run(&world.ledger, (uint32_t)(uintptr_t)raw); }
+static void notified(void *unused) { atomic_fetch_add(&world.notified, 1); }
 
 static bool submit_some(prng *random, od_queue *queue, od_group *group)
 {
@@ -105,28 +96,19 @@ static void run(bool cancels)
     }
     join_threads(threads, THREADS);
     uint32_t issued = atomic_load(&world.ledger.issued);
-    bool complete = COMES_TRUE(atomic_load(&world.ledger.ran) + atomic_load(&world.cancelled) >=
-                               issued);
+    bool complete = COMES_TRUE(atomic_load(&world.ledger.ran) + atomic_load(&world.cancelled) >= issued);
     if (!complete || atomic_load(&world.ledger.ran) + atomic_load(&world.cancelled) != issued)
         dprintf(STDERR_FILENO, "issued %u, ran %llu, cancelled %llu\n", issued,
                 atomic_load(&world.ledger.ran), atomic_load(&world.cancelled));
     child_expects(complete);
-    child_expects(COMES_TRUE(atomic_load(&world.notified) ==
-                             atomic_load(&world.notifications)));
+    child_expects(COMES_TRUE(atomic_load(&world.notified) == atomic_load(&world.notifications)));
     child_expects(atomic_load(&world.ledger.ran) + atomic_load(&world.cancelled) == issued);
     child_expects(od_pool_free(world.pool) == OD_OK);
     child_expects(ledger_close(&world.ledger) == atomic_load(&world.cancelled));
 }
 
-static void live_without_cancels(void *unused)
-{
-    run(false);
-}
-
-static void live_with_cancels(void *unused)
-{
-    run(true);
-}
+static void live_without_cancels(void *unused) { run(false); }
+static void live_with_cancels(void *unused) { run(true); }
 
 TEST(nothing_is_lost_between_lives)
 {
@@ -148,8 +130,7 @@ static void *go_back_and_forth(void *raw)
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
         child_expects(od_group_wait(group, SECONDS(60))); /* a lost wake ends here */
         child_expects(atomic_load(&ran) == i);
-        for (uint32_t pause = prng_one_in(&random, 8) ? prng_below(&random, 3000) : 0;
-             pause > 0; pause--)
+        for (uint32_t pause = prng_one_in(&random, 8) ? prng_below(&random, 3000) : 0; pause > 0; pause--)
             odi_spin_pause(); /* workers fall asleep, or are just about to */
     }
     od_group_release(group);

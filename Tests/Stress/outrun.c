@@ -4,8 +4,6 @@
 #include "Support/pools.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 enum { LIMIT = 10000, STEPS_OF_A_JOB = 300, LOOKS = 50, PERCENT = 5, SLACK_KIB = 1024, END_MEANWHILE = 100 };
 
 /* One bit for each job, touched before memory is measured. */
@@ -29,8 +27,7 @@ static void job(void *raw)
         __asm__ volatile("" : "+r"(steps)); /* each step is taken */
     }
     atomic_fetch_add_explicit(&world.twice,
-                              (atomic_fetch_or_explicit(&world.bits[word], bit,
-                                                        memory_order_relaxed) & bit) != 0,
+                              (atomic_fetch_or_explicit(&world.bits[word], bit, memory_order_relaxed) & bit) != 0,
                               memory_order_relaxed);
     atomic_store_explicit(&world.result, steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&world.ran, 1, memory_order_release);
@@ -39,8 +36,7 @@ static void job(void *raw)
 /* What is refused is offered again. */
 static void submit(uint32_t number)
 {
-    while (!od_queue_try_async(world.queue, NULL, OD_QUEUE_BAND, 0, job,
-                               (void *)(uintptr_t)number)) {
+    while (!od_queue_try_async(world.queue, NULL, OD_QUEUE_BAND, 0, job, (void *)(uintptr_t)number)) {
         atomic_fetch_add(&world.refused, 1);
         sched_yield();
     }

@@ -3,8 +3,6 @@
 #include "Support/pools.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 enum { SUBMITTERS = 3, QUEUES = 3, MOST_JOBS = 1 << 16 };
 
 static struct {
@@ -150,8 +148,7 @@ static void stop_with_a_stuck_job(void *unused)
         uint32_t jobs = prng_below(&random, 500);
         for (uint32_t i = 0; i < jobs; i++)
             od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-        child_expects(od_pool_stop(pool, (int64_t)prng_below(&random, 2000) * ODI_MICROSECOND,
-                                   &report) == OD_OK);
+        child_expects(od_pool_stop(pool, (int64_t)prng_below(&random, 2000) * ODI_MICROSECOND, &report) == OD_OK);
         /* Beside the one at the gate another may just be running: a busy machine. */
         if (report.stuck < 1 || report.ran + report.cancelled + report.stuck != jobs + 1)
             dprintf(STDERR_FILENO, "%u jobs: ran %llu, cancelled %llu, stuck %llu\n", jobs,

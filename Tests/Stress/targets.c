@@ -4,8 +4,6 @@
 #include "Support/queues.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 #include "os/membarrier.h"
 
 enum { SUSPEND = 1, WIDEN = 2, CANCEL = 4 };
@@ -151,8 +149,7 @@ static void sync_behind(int last)
 /* context: number (32) | barrier (1) | queue (4) | depth (3) */
 static void *context_of(uint32_t number, bool as_barrier, int queue, uint32_t depth)
 {
-    return (void *)((uintptr_t)number << 8 | (uintptr_t)as_barrier << 7 | (uintptr_t)queue << 3 |
-                    depth);
+    return (void *)((uintptr_t)number << 8 | (uintptr_t)as_barrier << 7 | (uintptr_t)queue << 3 | depth);
 }
 
 static bool submit(uint32_t depth);
@@ -171,8 +168,7 @@ static void job(void *raw)
     if (prng_one_in(mine(), 4))
         sync_behind(queue);
     if (world.scenario->disturbances & CANCEL && prng_one_in(mine(), 2000))
-        atomic_fetch_add(&world.cancelled,
-                         od_queue_cancel_all(world.queues[prng_below(mine(), QUEUES)]));
+        atomic_fetch_add(&world.cancelled, od_queue_cancel_all(world.queues[prng_below(mine(), QUEUES)]));
     leave(queue, as_barrier);
 }
 
@@ -209,10 +205,7 @@ static bool live_briefly(void)
     return more;
 }
 
-static void note(void *unused)
-{
-    atomic_fetch_add(&world.notified, 1);
-}
+static void note(void *unused) { atomic_fetch_add(&world.notified, 1); }
 
 static void *submitter(void *unused)
 {
@@ -243,10 +236,7 @@ static void pause_a_little(void)
     odi_clock_sleep((int64_t)prng_below(mine(), 500) * ODI_MICROSECOND);
 }
 
-static od_queue *some_queue(void)
-{
-    return world.queues[prng_below(mine(), QUEUES)];
-}
+static od_queue *some_queue(void) { return world.queues[prng_below(mine(), QUEUES)]; }
 
 static void *suspend(void *unused)
 {

@@ -5,8 +5,6 @@
 #include "Support/pools.h"
 #include "Support/stress.h"
 
-#include <pthread.h>
-
 #include "include/od_timer.h"
 
 enum { THREADS = 4, AT_HAND = 64 };

@@ -1,10 +1,7 @@
 /* Jobs that begin inside of the tasks that await them, beside others of the same queues, while these are cancelled,
  * suspended and changed: each runs once or is counted by a cancel, and no more at a time than may. */
-#include "Support/pools.h"
 #include "Support/queues.h"
 #include "Support/stress.h"
-
-#include <pthread.h>
 
 #ifdef ODI_SWIFT_CLOSURES
 
