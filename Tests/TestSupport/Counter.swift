@@ -1,3 +1,4 @@
+internal import Foundation
 internal import OverdriveCore
 internal import Synchronization
 
@@ -27,11 +28,17 @@ package final class Crowd: Sendable {
 
     package init() {}
 
+    package var now: Int { inside.count }
+
     package var most: Int {
         record.load(ordering: .sequentiallyConsistent)
     }
 
-    package func visit(_ body: () -> Void = {}) {
+    package func visit() {
+        visit { sched_yield() }
+    }
+
+    package func visit(_ body: () -> Void) {
         _ = record.max(inside.add(), ordering: .sequentiallyConsistent)
         body()
         inside.add(-1)
@@ -69,4 +76,14 @@ package struct Flaw: Error, Equatable {
     package init(number: Int = 0) {
         self.number = number
     }
+}
+
+/// What a process has written, as text.
+package func written(_ bytes: [UInt8]?) -> String {
+    String(decoding: bytes ?? [], as: UTF8.self)
+}
+
+/// The sentences of ours among it.
+package func sentences(_ bytes: [UInt8]?) -> [String] {
+    written(bytes).split(separator: "\n").map(String.init).filter { $0.hasPrefix("overdrive: ") }
 }

@@ -1,25 +1,59 @@
 internal import Dispatch
+internal import Foundation
 internal import Synchronization
 
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
-
-/// A door that keeps threads waiting until it is opened, without the engine's knowing.
-package final class Gate: Sendable {
-    private let semaphore = DispatchSemaphore(value: 0)
+/// A door that keeps threads waiting until it is opened, and counts who comes to it. On POSIX threads' own means: neither
+/// the engine knows of the waits nor libdispatch.
+package final class Gate: @unchecked Sendable {
+    // The condition guards both.
+    private let condition = NSCondition()
+    private var isOpen = false
+    private var arrived = 0
 
     package init() {}
 
+    /// How many have come to it, whether they wait or have passed.
+    package var arrivals: Int { condition.withLock { arrived } }
+
     package func open() {
-        semaphore.signal()
+        condition.withLock {
+            isOpen = true
+            condition.broadcast()
+        }
     }
 
+    /// Waits until the door is open.
     package func pass() {
-        semaphore.wait()
-        semaphore.signal()
+        _ = pass(within: .infinity)
+    }
+
+    /// Waits until the door is open. False: it was not in time.
+    package func pass(within seconds: Double) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: min(seconds, 1e9))
+        return condition.withLock {
+            arrived += 1
+            while !isOpen {
+                guard condition.wait(until: deadline) else { return isOpen }
+            }
+            return true
+        }
+    }
+}
+
+/// Lets those who arrive go on when all are there, which they can only be if they run at the same time.
+package final class Meeting: Sendable {
+    private let missing: Counter
+    private let gate = Gate()
+
+    package init(of parties: Int) {
+        missing = Counter(parties)
+    }
+
+    /// False: the others never came.
+    @discardableResult
+    package func attend() -> Bool {
+        if missing.add(-1) <= 0 { gate.open() }
+        return gate.pass(within: patience)
     }
 }
 
@@ -43,43 +77,38 @@ package func eventually(_ condition: () -> Bool) -> Bool {
     return true
 }
 
-/// Runs `body` on threads of their own, all at once, and waits for them.
-package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let start = Gate()
-    let done = DispatchGroup()
-    for index in 0..<count {
-        done.enter()
+/// Runs `body` on threads of their own, all at once, and waits for them. False: not all have ended in time.
+@discardableResult
+package func onThreads(_ count: Int, within seconds: Double = .infinity, _ body: @escaping @Sendable (Int) -> Void) -> Bool {
+    let (start, ends) = (Gate(), (0..<count).map { _ in Gate() })
+    for (index, end) in ends.enumerated() {
         onThread {
             start.pass()
             body(index)
-            done.leave()
+            end.open()
         }
     }
     start.open()
-    done.wait()
+    return ends.allSatisfy { $0.pass(within: seconds) }
 }
 
 /// Runs `body` on a thread of its own, and does not wait for it.
 package func onThread(_ body: @escaping @Sendable () -> Void) {
-    var thread = pthread_t()
-    let failed = pthread_create(&thread, nil, { context in
-        guard let context else { return nil }
-        Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
-        return nil
-    }, Unmanaged.passRetained(Box(body)).toOpaque())
-    guard failed == 0 else { fatalError("a test's thread could not be created") }
-    pthread_detach(thread)
-}
-
-private final class Box: Sendable {
-    let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        self.body = body
-    }
+    Thread.detachNewThread(body)
 }
 
 /// What tells the calling thread from all others that exist.
 package func threadIdentity() -> UInt {
-    UInt(pthread_self())
+    UInt(bitPattern: pthread_self().hashValue)
 }
+
+/// Whether the calling code runs on the process's main queue.
+package func isOnMain() -> Bool {
+    DispatchQueue.getSpecific(key: mainMark) == true
+}
+
+private let mainMark: DispatchSpecificKey<Bool> = {
+    let mark = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: mark, value: true)
+    return mark
+}()
