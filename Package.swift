@@ -189,7 +189,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["Overdrive", "OverdriveCore", "OverdriveDispatch"],
+            dependencies: ["Overdrive", "OverdriveCore", "OverdriveDispatch", "TestSupport"],
             path: "Tests/Conformance",
             swiftSettings: swiftSettings
         ),

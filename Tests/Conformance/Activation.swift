@@ -66,21 +66,5 @@ extension Conformance {
             }
             #expect(queue.sync { isActive.count } == 1)
         }
-
-        @Test("may be let go of", arguments: Surface.all)
-        func release(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.releasedInactive, theirs: .failure, ours: .success),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let (group, runs) = (surface.group(), Counter())
-                do {
-                    let queue = surface.inactive(.serial)
-                    for _ in 0..<3 { queue.async(group: group) { runs.add() } }
-                }
-                guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
-            }
-            expectDeath(result, on: surface, saying: nil)
-        }
     }
 }

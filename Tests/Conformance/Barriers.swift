@@ -62,7 +62,7 @@ extension Conformance {
 
         @Test("protects a variable of many readers", arguments: Surface.all)
         func readersAndWriters(on surface: Surface) {
-            let (queue, pair, torn) = (surface.concurrent(), Plain((0, 0)), Counter())
+            let (queue, pair, torn) = (surface.concurrent(), Holder((0, 0)), Counter())
             onThreads(4) { thread in
                 for round in 0..<150 {
                     if (round + thread).isMultiple(of: 10) {
@@ -118,16 +118,14 @@ extension Conformance {
 
         @Test("goes on to its end when the queue is suspended meanwhile", arguments: Surface.all)
         func suspendedMeanwhile(on surface: Surface) {
-            let (queue, group, log, started, gate) = (
-                surface.concurrent(), surface.group(), Log<String>(), Gate(), Gate()
+            let (queue, group, log, gate) = (surface.concurrent(), surface.group(), Log<String>(), Gate()
             )
             queue.asyncBarrier {
-                started.open()
                 gate.pass()
                 log.note("write")
             }
             queue.async(group: group) { log.note("read") }
-            started.pass()
+            #expect(eventually { gate.arrivals == 1 })
             queue.suspend()
             gate.open()
             #expect(eventually { log.all == ["write"] })
@@ -164,23 +162,19 @@ extension Conformance {
 
         @Test("of sync holds back plain syncs", arguments: Surface.all)
         func holdsBackSyncs(on surface: Surface) {
-            let (queue, inside, gate, log, done) = (surface.concurrent(), Gate(), Gate(), Log<String>(), Gate())
-            Thread.detachNewThread {
+            let (queue, gate, log) = (surface.concurrent(), Gate(), Log<String>())
+            onThread {
                 queue.syncBarrier {
-                    inside.open()
                     gate.pass()
                     log.note("write")
                 }
             }
-            inside.pass()
-            Thread.detachNewThread {
-                queue.sync { log.note("read") }
-                done.open()
-            }
+            #expect(eventually { gate.arrivals == 1 })
+            onThread { queue.sync { log.note("read") } }
             linger(milliseconds: 5)
             #expect(log.all == [])
             gate.open()
-            #expect(done.pass())
+            #expect(eventually { log.all.count == 2 })
             #expect(log.all == ["write", "read"])
         }
 
@@ -221,25 +215,6 @@ extension Conformance {
             queue.resume()
             group.wait()
             #expect(runs.count == 2)
-        }
-
-        @Test("of sync from one of the queue's own closures", arguments: Surface.all)
-        func selfSync(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.waitingForOneself, theirs: .exitCode(hangs), ours: .failure),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let (queue, done) = (surface.concurrent("pages"), Gate())
-                queue.async {
-                    queue.syncBarrier {}
-                    done.open()
-                }
-                orHangs(on: surface) { done.pass() }
-            }
-            expectDeath(
-                result, on: surface, theirs: .exit,
-                saying: "TaskQueue.sync(flags: .barrier) on \"pages\" from one of its own closures would wait for "
-                    + "itself: call the function directly instead")
         }
     }
 
@@ -290,14 +265,11 @@ extension Conformance {
 
         @Test("is taken back by cancelAll with what is behind it, and what is submitted afterwards runs", arguments: Surface.all)
         func afterCancel(on surface: Surface) {
-            let (queue, log, gate, started) = (surface.operations(), Log<String>(), Gate(), Gate())
-            queue.add {
-                started.open()
-                gate.pass()
-            }
+            let (queue, log, gate) = (surface.operations(), Log<String>(), Gate())
+            queue.add { gate.pass() }
             queue.addBarrier { log.note("barrier") }
             queue.add { log.note("behind it") }
-            started.pass()
+            #expect(eventually { gate.arrivals == 1 })
             queue.cancelAll()
             queue.add { log.note("late") }
             gate.open()

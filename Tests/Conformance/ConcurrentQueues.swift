@@ -53,29 +53,6 @@ extension Conformance {
             #expect(leaves.count == 512)
         }
 
-        @Test("does not run a closure inside async", arguments: Surface.all)
-        func neverInline(on surface: Surface) {
-            let (queue, done, threads) = (surface.concurrent(), Gate(), Log<UInt>())
-            queue.async {
-                threads.note(threadIdentity())
-                done.open()
-            }
-            done.pass()
-            #expect(threads.all.count == 1)
-            #expect(threads.all != [threadIdentity()])
-        }
-
-        @Test("runs what it holds although its owner let go of it", arguments: Surface.all)
-        func released(on surface: Surface) {
-            let (runs, group) = (Counter(), surface.group())
-            do {
-                let queue = surface.concurrent()
-                for _ in 0..<100 { queue.async(group: group) { runs.add() } }
-            }
-            group.wait()
-            #expect(runs.count == 100)
-        }
-
         @Test("that everybody shares runs closures in every band", arguments: Surface.all, QoS.allCases)
         func globals(on surface: Surface, qos: QoS) {
             let (queue, group, runs) = (surface.global(qos), surface.group(), Counter())

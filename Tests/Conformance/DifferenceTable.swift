@@ -30,7 +30,7 @@ extension Conformance {
             }
             let uses = sources.map { source in
                 source.replacing(" ", with: "").replacing("\n", with: "")
-                    .ranges(of: "expects(.\(difference.rawValue),").count
+                    .matches(of: /(?:expects\(|differs:)\.(\w+)/).count { $0.1 == difference.rawValue }
             }
             #expect(uses.reduce(0, +) >= 1)
         }

@@ -6,26 +6,13 @@ extension Conformance {
     /// Broken promises. libdispatch traps, mostly, and says nothing; ours says which call broke which promise.
     @Suite("Misuse")
     struct Misuse {
-        private struct Scene: Sendable {
-            let name, sentence: String
-            let answer: Answer
-            let body: @Sendable (Surface) async -> Void
-
-            init(
-                _ name: String, says sentence: String, theirs answer: Answer = .trap,
-                _ body: @escaping @Sendable (Surface) async -> Void
-            ) {
-                (self.name, self.sentence, self.answer, self.body) = (name, sentence, answer, body)
-            }
-        }
-
         @Test("ends the process", arguments: Surface.all, scenes.map(\.name))
         func ends(on surface: Surface, name: String) async throws {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface, name] in
+            let scene = try #require(Self.scenes.first { $0.name == name })
+            let result = await #expect(processExitsWith: scene.end(on: surface), observing: [\.standardErrorContent]) { [surface, name] in
                 for scene in Self.scenes where scene.name == name { await scene.body(surface) }
             }
-            let scene = try #require(Self.scenes.first { $0.name == name })
-            expectDeath(result, on: surface, theirs: scene.answer, saying: scene.sentence)
+            scene.check(result, on: surface)
         }
 
         private static let ofItself = "from one of its own closures would wait for itself: call the function directly instead"
@@ -98,6 +85,117 @@ extension Conformance {
                 let queue = surface.serial("journal")
                 queue.sync { queue.assertNotOnQueue() }
             },
+            Scene(
+                "suspending a queue that everybody shares",
+                says: "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own",
+                theirs: .survives, differs: .sharedQueues
+            ) { surface in
+                let (queue, group) = (surface.global(.utility), surface.group())
+                queue.suspend()
+                queue.async(group: group) {}
+                group.wait()
+            },
+            Scene("letting go of a suspended queue", says: nil, differs: .releasedSuspended) { surface in
+                let (group, runs) = (surface.group(), Counter())
+                do {
+                    let queue = surface.serial()
+                    queue.suspend()
+                    for _ in 0..<3 { queue.async(group: group) { runs.add() } }
+                }
+                guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
+            },
+            Scene("letting go of an inactive queue", says: nil, differs: .releasedInactive) { surface in
+                let (group, runs) = (surface.group(), Counter())
+                do {
+                    let queue = surface.inactive(.serial)
+                    for _ in 0..<3 { queue.async(group: group) { runs.add() } }
+                }
+                guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
+            },
+            Scene(
+                "a limit of nothing", says: "maxConcurrentTaskCount is 0: choose 1 or more, or TaskQueue.unlimited",
+                theirs: .hangs, differs: .limitOfZero
+            ) { surface in
+                let queue = surface.operations(limit: 0)
+                queue.add {}
+                orHangs(on: surface, isExpected: surface != .overdrive) { queue.waitUntilAllAreFinished() }
+            },
+            Scene(
+                "waiting for a queue of limit one from its own closure",
+                says: "TaskQueue.waitUntilAllTasksAreFinished() of \"\" from one of its own closures would wait for itself",
+                theirs: .hangs, differs: .waitingForOneself
+            ) { surface in
+                let (queue, done) = (surface.operations(limit: 1), Gate())
+                queue.add {
+                    queue.waitUntilAllAreFinished()
+                    done.open()
+                }
+                orHangs(on: surface) { done.pass() }
+            },
+            Scene(
+                "a barrier of sync from one of the queue's own closures",
+                says: "TaskQueue.sync(flags: .barrier) on \"pages\" \(ofItself)", theirs: .hangs, differs: .waitingForOneself
+            ) { surface in
+                let (queue, done) = (surface.concurrent("pages"), Gate())
+                queue.async {
+                    queue.syncBarrier {}
+                    done.open()
+                }
+                orHangs(on: surface) { done.pass() }
+            },
+            Scene(
+                "a work item that is waited for by its own body",
+                says: "WorkItem.wait() from the item's own body would wait for itself", theirs: .hangs,
+                differs: .waitingForOneself
+            ) { surface in
+                let own = Holder<Item?>(nil)
+                let item = surface.item { own.value?.wait() }
+                own.value = item
+                orHangs(on: surface) { item.perform() }
+            },
+            Scene("a work item that is waited for twice", says: nil, differs: .itemReuse) { surface in
+                let item = surface.item {}
+                surface.serial().async(item)
+                item.wait()
+                item.wait()
+            },
+            Scene("a work item that is asked for a notification after two runs", says: nil, differs: .itemReuse) { surface in
+                let (item, done) = (surface.item {}, Gate())
+                item.perform()
+                item.perform()
+                item.notify(on: surface.serial()) { done.open() }
+                guard done.pass(within: patience) else { exit(1) }
+            },
+            Scene(
+                "a semaphore that goes away with fewer permits than it began with",
+                says: "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before "
+                    + "letting it go"
+            ) { $0.semaphore(2).wait() },
+            Scene(
+                "a semaphore with a negative number of permits", says: "CountingSemaphore(value: -1): choose 0 or more permits",
+                theirs: .anyDeath
+            ) { $0.semaphore(-1).signal() },
+            Scene(
+                "work that depends on itself",
+                says: "Task.add(dependency:) of \"photo\" to itself: a task cannot wait for itself", theirs: .hangs,
+                differs: .dependencyCircles
+            ) { surface in
+                let unit = surface.unit("photo") {}
+                orHangs(on: surface) { unit.add(dependency: unit) }
+            },
+            // The drop-in types keep Foundation's rings, which a cancel opens.
+            Scene(
+                "work that depends on itself in a circle",
+                says: "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts",
+                theirs: .hangs, differs: .dependencyCircles, isKeptByDropIn: true
+            ) { surface in
+                let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})
+                a.add(dependency: b)
+                b.add(dependency: a)
+                queue.add(a)
+                queue.add(b)
+                orHangs(on: surface, isExpected: surface != .overdrive) { a.waitUntilFinished() }
+            },
         ]
             + QueueKind.allCases.map { kind in
                 Scene(
@@ -110,85 +208,14 @@ extension Conformance {
                     queue.resume()
                 }
             }
-        @Test("suspending a queue that everybody shares", arguments: Surface.all)
-        func suspendGlobal(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.sharedQueues, theirs: .success, ours: .failure),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let (queue, group) = (surface.global(.utility), surface.group())
-                queue.suspend()
-                queue.async(group: group) {}
-                group.wait()
-            }
-            expectDeath(
-                result, on: surface, theirs: .exit,
-                saying: surface == .dropIn
-                    ? nil : "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own")
-        }
-
-        @Test("letting go of a suspended queue", arguments: Surface.all)
-        func releaseSuspended(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.releasedSuspended, theirs: .failure, ours: .success),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let (group, runs) = (surface.group(), Counter())
-                do {
-                    let queue = surface.serial()
-                    queue.suspend()
-                    for _ in 0..<3 { queue.async(group: group) { runs.add() } }
-                }
-                guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
-            }
-            expectDeath(result, on: surface, saying: nil)
-        }
-
-        @Test("a limit of nothing", arguments: Surface.all)
-        func noLimit(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.limitOfZero, theirs: .exitCode(hangs), ours: .failure),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let queue = surface.operations(limit: 0)
-                queue.add {}
-                orHangs(on: surface, isExpected: surface != .overdrive) { queue.waitUntilAllAreFinished() }
-            }
-            expectDeath(
-                result, on: surface, theirs: .exit,
-                saying: surface == .dropIn ? nil : "maxConcurrentTaskCount is 0: choose 1 or more, or TaskQueue.unlimited")
-        }
-
-        @Test("waiting for a queue of limit one from its own closure", arguments: Surface.all)
-        func selfWait(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.waitingForOneself, theirs: .exitCode(hangs), ours: .failure),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let (queue, done) = (surface.operations(limit: 1), Gate())
-                queue.add {
-                    queue.waitUntilAllAreFinished()
-                    done.open()
-                }
-                orHangs(on: surface) { done.pass() }
-            }
-            expectDeath(
-                result, on: surface, theirs: .exit,
-                saying: "TaskQueue.waitUntilAllTasksAreFinished() of \"\" from one of its own closures would wait "
-                    + "for itself")
-        }
 
         @Test("waiting on a worker for a group that one is counted on", arguments: Surface.all)
         func waitForOwnGroup(on surface: Surface) {
             // A hang on both, but for a timeout.
-            let (queue, group, done, outcome) = (surface.concurrent(), surface.group(), Gate(), Log<Bool>())
-            queue.async(group: group) {
-                outcome.note(group.wait(milliseconds: 5))
-                done.open()
-            }
-            done.pass()
-            #expect(outcome.all == [false])
+            let (queue, group, outcome) = (surface.concurrent(), surface.group(), Log<Bool>())
+            queue.async(group: group) { outcome.note(group.wait(milliseconds: 5)) }
             group.wait()
+            #expect(outcome.all == [false])
         }
     }
 }

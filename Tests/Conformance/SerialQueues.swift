@@ -71,15 +71,11 @@ extension Conformance {
             #expect(log.all == ["now", "later"])
         }
 
-        @Test("runs closures elsewhere than on the submitting thread", arguments: Surface.all)
-        func otherThread(on surface: Surface) {
-            let (queue, threads, done) = (surface.serial(), Log<UInt>(), Gate())
-            queue.async {
-                threads.note(threadIdentity())
-                done.open()
-            }
-            done.pass()
-            #expect(threads.all.count == 1)
+        @Test("or a concurrent one runs closures elsewhere than on the submitting thread", arguments: Surface.all, QueueKind.allCases)
+        func otherThread(on surface: Surface, kind: QueueKind) {
+            let (queue, threads) = (surface.queue(kind), Log<UInt>())
+            queue.async { threads.note(threadIdentity()) }
+            #expect(eventually { threads.all.count == 1 })
             #expect(threads.all != [threadIdentity()])
         }
 
@@ -93,11 +89,11 @@ extension Conformance {
             #expect(met.count == 12)
         }
 
-        @Test("runs what it holds although its owner let go of it", arguments: Surface.all)
-        func released(on surface: Surface) {
+        @Test("or a concurrent one runs what it holds although its owner let go of it", arguments: Surface.all, QueueKind.allCases)
+        func released(on surface: Surface, kind: QueueKind) {
             let (runs, gate, group) = (Counter(), Gate(), surface.group())
             do {
-                let queue = surface.serial()
+                let queue = surface.queue(kind)
                 queue.async(group: group) { gate.pass() }
                 for _ in 0..<50 { queue.async(group: group) { runs.add() } }
             }
@@ -108,24 +104,24 @@ extension Conformance {
 
         @Test("releases what its closures captured", arguments: Surface.all)
         func captures(on surface: Surface) {
-            let (queue, deaths) = (surface.serial(), Counter())
+            let (queue, census) = (surface.serial(), Census())
             for _ in 0..<50 {
-                let mortal = Mortal(deaths)
+                let mortal = census.newborn()
                 queue.async { mortal.touch() }
             }
             queue.sync {}
-            #expect(eventually { deaths.count == 50 })
+            #expect(eventually { census.died == 50 })
         }
 
         @Test("runs a closure that submits itself again, a thousand times", arguments: Surface.all)
         func resubmission(on surface: Surface) {
-            let (queue, runs, done) = (surface.serial(), Plain(0), Gate())
+            let (queue, runs, done) = (surface.serial(), Holder(0), Gate())
             @Sendable func again() {
                 runs.value += 1
                 if runs.value < 1000 { queue.async { again() } } else { done.open() }
             }
             queue.async { again() }
-            #expect(done.pass())
+            #expect(done.pass(within: patience))
             #expect(runs.value == 1000)
         }
 

@@ -30,12 +30,9 @@ extension Conformance {
 
         @Test("lets what runs go on to its end", arguments: Surface.all, QueueKind.allCases)
         func inFlight(on surface: Surface, kind: QueueKind) {
-            let (queue, group, gate, started) = (surface.queue(kind), surface.group(), Gate(), Gate())
-            queue.async(group: group) {
-                started.open()
-                gate.pass()
-            }
-            started.pass()
+            let (queue, group, gate) = (surface.queue(kind), surface.group(), Gate())
+            queue.async(group: group) { gate.pass() }
+            #expect(eventually { gate.arrivals == 1 })
             queue.suspend()
             gate.open()
             group.wait()
@@ -74,14 +71,11 @@ extension Conformance {
 
         @Test("is resumed while a closure of its still runs", arguments: Surface.all)
         func resumedWhileRunning(on surface: Surface) {
-            let (queue, crowd, gate, started) = (surface.serial(), Crowd(), Gate(), Gate())
+            let (queue, crowd, gate) = (surface.serial(), Crowd(), Gate())
             queue.async {
-                crowd.visit {
-                    started.open()
-                    gate.pass()
-                }
+                crowd.visit { gate.pass() }
             }
-            started.pass()
+            #expect(eventually { gate.arrivals == 1 })
             queue.suspend()
             queue.async { crowd.visit() }
             queue.resume()

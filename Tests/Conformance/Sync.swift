@@ -111,24 +111,20 @@ extension Conformance {
 
         @Test("to a suspended queue waits for its resume", arguments: Surface.all)
         func suspended(on surface: Surface) {
-            let (queue, isResumed, done) = (surface.serial(), Counter(), Gate())
-            let seen = Log<Int>()
+            let (queue, isResumed, seen) = (surface.serial(), Counter(), Log<Int>())
             queue.suspend()
-            Thread.detachNewThread {
-                queue.sync { seen.note(isResumed.count) }
-                done.open()
-            }
+            onThread { queue.sync { seen.note(isResumed.count) } }
             linger()
             #expect(seen.all == [])
             isResumed.add()
             queue.resume()
-            #expect(done.pass())
+            #expect(eventually { seen.all.count == 1 })
             #expect(seen.all == [1])
         }
 
         @Test("sees what async closures wrote, and they what it wrote", arguments: Surface.all)
         func visibility(on surface: Surface) {
-            let (queue, list) = (surface.serial(), Plain([Int]()))
+            let (queue, list) = (surface.serial(), Holder([Int]()))
             for number in 0..<100 {
                 queue.async { list.value.append(2 * number) }
                 queue.sync { list.value.append(2 * number + 1) }

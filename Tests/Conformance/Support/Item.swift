@@ -2,136 +2,66 @@ import Dispatch
 import OverdriveCore
 
 /// A `DispatchWorkItem` or a `WorkItem`.
-enum Item: @unchecked Sendable {
-    // On Linux DispatchWorkItem does not say that it is Sendable; it is made for use by several threads.
-    case theirs(DispatchWorkItem)
-    case dropIn(DropIn.DispatchWorkItem)
-    case ours(WorkItem)
+typealias Item = Counterpart<DispatchWorkItem, DropIn.DispatchWorkItem, WorkItem>
 
-    func perform() {
-        switch self {
-        case .theirs(let item): item.perform()
-        case .dropIn(let item): item.perform()
-        case .ours(let item): item.perform()
-        }
+extension Surface {
+    func item(_ body: @escaping @Sendable () -> Void) -> Item {
+        pick(DispatchWorkItem(block: body), DropIn.DispatchWorkItem(block: body), WorkItem(execute: body))
     }
 
-    func cancel() {
-        switch self {
-        case .theirs(let item): item.cancel()
-        case .dropIn(let item): item.cancel()
-        case .ours(let item): item.cancel()
-        }
+    func barrierItem(_ body: @escaping @Sendable () -> Void) -> Item {
+        pick(
+            DispatchWorkItem(flags: .barrier, block: body), DropIn.DispatchWorkItem(flags: .barrier, block: body),
+            WorkItem(flags: .barrier, execute: body))
     }
+}
 
-    var isCancelled: Bool {
-        switch self {
-        case .theirs(let item): item.isCancelled
-        case .dropIn(let item): item.isCancelled
-        case .ours(let item): item.isCancelled
-        }
-    }
+extension Item {
+    var isCancelled: Bool { on({ $0.isCancelled }, { $0.isCancelled }, { $0.isCancelled }) }
 
-    func wait() {
-        switch self {
-        case .theirs(let item): item.wait()
-        case .dropIn(let item): item.wait()
-        case .ours(let item): item.wait()
-        }
-    }
+    func perform() { on({ $0.perform() }, { $0.perform() }, { $0.perform() }) }
+    func cancel() { on({ $0.cancel() }, { $0.cancel() }, { $0.cancel() }) }
+    func wait() { on({ $0.wait() }, { $0.wait() }, { $0.wait() }) }
 
     /// Whether the item ended in time.
     func wait(milliseconds: Int) -> Bool {
-        switch self {
-        case .theirs(let item): item.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
-        case .dropIn(let item): item.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
-        case .ours(let item): item.wait(timeout: .milliseconds(milliseconds)) == .success
-        }
+        let time = soon(milliseconds)
+        return on(
+            { $0.wait(timeout: time) == .success }, { $0.wait(timeout: time) == .success },
+            { $0.wait(timeout: .milliseconds(milliseconds)) == .success })
     }
 
     func notify(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
-        switch (self, queue) {
-        case (.theirs(let item), .theirs(let queue)): item.notify(queue: queue, execute: body)
-        case (.dropIn(let item), .dropIn(let queue)): item.notify(queue: queue, execute: body)
-        case (.ours(let item), .ours(let queue)): item.notify(on: queue, execute: body)
-        default: preconditionFailure("an item and a queue of two surfaces")
-        }
+        and(queue).on(
+            { $0.notify(queue: $1, execute: body) }, { $0.notify(queue: $1, execute: body) }, { $0.notify(on: $1, execute: body) })
     }
 
     /// As a barrier of `queue`.
     func notifyAlone(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
-        switch (self, queue) {
-        case (.theirs(let item), .theirs(let queue)): item.notify(flags: .barrier, queue: queue, execute: body)
-        case (.dropIn(let item), .dropIn(let queue)): item.notify(flags: .barrier, queue: queue, execute: body)
-        case (.ours(let item), .ours(let queue)): item.notify(on: queue, flags: .barrier, execute: body)
-        default: preconditionFailure("an item and a queue of two surfaces")
-        }
+        and(queue).on(
+            { $0.notify(flags: .barrier, queue: $1, execute: body) }, { $0.notify(flags: .barrier, queue: $1, execute: body) },
+            { $0.notify(on: $1, flags: .barrier, execute: body) })
     }
 
     func notify(on queue: Queue, _ next: Item) {
-        switch (self, queue, next) {
-        case (.theirs(let item), .theirs(let queue), .theirs(let next)): item.notify(queue: queue, execute: next)
-        case (.dropIn(let item), .dropIn(let queue), .dropIn(let next)): item.notify(queue: queue, execute: next)
-        case (.ours(let item), .ours(let queue), .ours(let next)): item.notify(on: queue, execute: next)
-        default: preconditionFailure("items and a queue of two surfaces")
-        }
-    }
-}
-
-extension Surface {
-    func item(_ body: @escaping @Sendable () -> Void) -> Item {
-        switch self {
-        case .libdispatch: .theirs(DispatchWorkItem(block: body))
-        case .dropIn: .dropIn(DropIn.DispatchWorkItem(block: body))
-        case .overdrive: .ours(WorkItem(execute: body))
-        }
-    }
-
-    func concurrentPerform(_ iterations: Int, _ body: @escaping @Sendable (Int) -> Void) {
-        switch self {
-        case .libdispatch: DispatchQueue.concurrentPerform(iterations: iterations, execute: body)
-        case .dropIn: DropIn.DispatchQueue.concurrentPerform(iterations: iterations, execute: body)
-        case .overdrive: TaskQueue.concurrentPerform(iterations: iterations, execute: body)
-        }
+        and(queue).and(next).on(
+            { $0.0.notify(queue: $0.1, execute: $1) }, { $0.0.notify(queue: $0.1, execute: $1) },
+            { $0.0.notify(on: $0.1, execute: $1) })
     }
 }
 
 extension Queue {
     func async(_ item: Item) {
-        switch (self, item) {
-        case (.theirs(let queue), .theirs(let item)): queue.async(execute: item)
-        case (.dropIn(let queue), .dropIn(let item)): queue.async(execute: item)
-        case (.ours(let queue), .ours(let item)): queue.async(execute: item)
-        default: preconditionFailure("a queue and an item of two surfaces")
-        }
+        and(item).on({ $0.async(execute: $1) }, { $0.async(execute: $1) }, { $0.async(execute: $1) })
     }
 
     func async(group: Group, _ item: Item) {
-        switch (self, group, item) {
-        case (.theirs(let queue), .theirs(let group), .theirs(let item)): queue.async(group: group, execute: item)
-        case (.dropIn(let queue), .dropIn(let group), .dropIn(let item)): queue.async(group: group, execute: item)
-        case (.ours(let queue), .ours(let group), .ours(let item)): queue.async(group: group, execute: item)
-        default: preconditionFailure("a queue, a group and an item of two surfaces")
-        }
+        and(group).and(item).on(
+            { $0.0.async(group: $0.1, execute: $1) }, { $0.0.async(group: $0.1, execute: $1) },
+            { $0.0.async(group: $0.1, execute: $1) })
     }
 
     func sync(_ item: Item) {
-        switch (self, item) {
-        case (.theirs(let queue), .theirs(let item)): queue.sync(execute: item)
-        case (.dropIn(let queue), .dropIn(let item)): queue.sync(execute: item)
-        case (.ours(let queue), .ours(let item)): queue.sync(execute: item)
-        default: preconditionFailure("a queue and an item of two surfaces")
-        }
-    }
-}
-
-extension Group {
-    func notify(on queue: Queue, _ item: Item) {
-        switch (self, queue, item) {
-        case (.theirs(let group), .theirs(let queue), .theirs(let item)): group.notify(queue: queue, work: item)
-        case (.dropIn(let group), .dropIn(let queue), .dropIn(let item)): group.notify(queue: queue, work: item)
-        case (.ours(let group), .ours(let queue), .ours(let item)): group.notify(on: queue, execute: item)
-        default: preconditionFailure("a group, a queue and an item of two surfaces")
-        }
+        and(item).on({ $0.sync(execute: $1) }, { $0.sync(execute: $1) }, { $0.sync(execute: $1) })
     }
 }

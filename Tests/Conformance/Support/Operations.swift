@@ -2,89 +2,50 @@ import Foundation
 import OverdriveCore
 
 /// An `OperationQueue` of closures, or a `TaskQueue` with a limit.
-enum Operations: Sendable {
-    case theirs(OperationQueue)
-    case dropIn(DropIn.OperationQueue)
-    case ours(TaskQueue)
+typealias Operations = Counterpart<OperationQueue, DropIn.OperationQueue, TaskQueue>
 
-    init(_ surface: Surface, limit: Int?) {
-        switch surface {
-        case .libdispatch:
-            let queue = OperationQueue()
-            if let limit { queue.maxConcurrentOperationCount = limit }
-            self = .theirs(queue)
-        case .dropIn:
-            let queue = DropIn.OperationQueue()
-            if let limit { queue.maxConcurrentOperationCount = limit }
-            self = .dropIn(queue)
-        case .overdrive:
-            self = .ours(limit.map { TaskQueue(maxConcurrentTaskCount: $0) } ?? TaskQueue())
-        }
+extension Surface {
+    func operations(limit: Int? = nil) -> Operations {
+        let made = pick(OperationQueue(), DropIn.OperationQueue(), limit.map { TaskQueue(maxConcurrentTaskCount: $0) } ?? TaskQueue())
+        if let limit { made.on({ $0.maxConcurrentOperationCount = limit }, { $0.maxConcurrentOperationCount = limit }, { _ in }) }
+        return made
+    }
+}
+
+extension Operations {
+    func add(_ body: @escaping @Sendable () -> Void) {
+        on({ $0.addOperation(body) }, { $0.addOperation(body) }, { $0.async(execute: body) })
     }
 
-    func add(_ body: @escaping @Sendable () -> Void) {
-        switch self {
-        case .theirs(let queue): queue.addOperation(body)
-        case .dropIn(let queue): queue.addOperation(body)
-        case .ours(let queue): queue.async(execute: body)
-        }
+    func addBarrier(_ body: @escaping @Sendable () -> Void) {
+        on({ $0.addBarrierBlock(body) }, { $0.addBarrierBlock(body) }, { $0.async(flags: .barrier, execute: body) })
     }
 
     var limit: Int {
-        get {
-            switch self {
-            case .theirs(let queue): queue.maxConcurrentOperationCount
-            case .dropIn(let queue): queue.maxConcurrentOperationCount
-            case .ours(let queue): queue.maxConcurrentTaskCount
-            }
-        }
+        get { on({ $0.maxConcurrentOperationCount }, { $0.maxConcurrentOperationCount }, { $0.maxConcurrentTaskCount }) }
         nonmutating set {
-            switch self {
-            case .theirs(let queue): queue.maxConcurrentOperationCount = newValue
-            case .dropIn(let queue): queue.maxConcurrentOperationCount = newValue
-            case .ours(let queue): queue.maxConcurrentTaskCount = newValue
-            }
+            on(
+                { $0.maxConcurrentOperationCount = newValue }, { $0.maxConcurrentOperationCount = newValue },
+                { $0.maxConcurrentTaskCount = newValue })
         }
     }
 
     var isSuspended: Bool {
-        get {
-            switch self {
-            case .theirs(let queue): queue.isSuspended
-            case .dropIn(let queue): queue.isSuspended
-            case .ours(let queue): queue.isSuspended
-            }
-        }
+        get { on({ $0.isSuspended }, { $0.isSuspended }, { $0.isSuspended }) }
         nonmutating set {
-            switch self {
-            case .theirs(let queue): queue.isSuspended = newValue
-            case .dropIn(let queue): queue.isSuspended = newValue
-            case .ours(let queue): queue.isSuspended = newValue
-            }
+            on({ $0.isSuspended = newValue }, { $0.isSuspended = newValue }, { $0.isSuspended = newValue })
         }
     }
 
     func cancelAll() {
-        switch self {
-        case .theirs(let queue): queue.cancelAllOperations()
-        case .dropIn(let queue): queue.cancelAllOperations()
-        case .ours(let queue): queue.cancelAll()
-        }
+        on({ $0.cancelAllOperations() }, { $0.cancelAllOperations() }, { _ = $0.cancelAll() })
     }
 
     func waitUntilAllAreFinished() {
-        switch self {
-        case .theirs(let queue): queue.waitUntilAllOperationsAreFinished()
-        case .dropIn(let queue): queue.waitUntilAllOperationsAreFinished()
-        case .ours(let queue): queue.waitUntilAllTasksAreFinished()
-        }
+        on(
+            { $0.waitUntilAllOperationsAreFinished() }, { $0.waitUntilAllOperationsAreFinished() },
+            { $0.waitUntilAllTasksAreFinished() })
     }
 
-    var pending: Int {
-        switch self {
-        case .theirs(let queue): queue.operationCount
-        case .dropIn(let queue): queue.operationCount
-        case .ours(let queue): queue.pendingTaskCount
-        }
-    }
+    var pending: Int { on({ $0.operationCount }, { $0.operationCount }, { $0.pendingTaskCount }) }
 }

@@ -2,53 +2,32 @@ import Dispatch
 import OverdriveCore
 
 /// A `DispatchSemaphore` or a `CountingSemaphore`.
-enum Semaphore: Sendable {
-    case theirs(DispatchSemaphore)
-    case dropIn(DropIn.DispatchSemaphore)
-    case ours(CountingSemaphore)
+typealias Semaphore = Counterpart<DispatchSemaphore, DropIn.DispatchSemaphore, CountingSemaphore>
 
-    func wait() {
-        switch self {
-        case .theirs(let semaphore): semaphore.wait()
-        case .dropIn(let semaphore): semaphore.wait()
-        case .ours(let semaphore): semaphore.wait()
-        }
+extension Surface {
+    func semaphore(_ value: Int) -> Semaphore {
+        pick(DispatchSemaphore(value: value), DropIn.DispatchSemaphore(value: value), CountingSemaphore(value: value))
     }
+}
+
+extension Semaphore {
+    func wait() { on({ $0.wait() }, { $0.wait() }, { $0.wait() }) }
 
     /// Whether a permit came in time.
     func wait(milliseconds: Int) -> Bool {
-        switch self {
-        case .theirs(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
-        case .dropIn(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
-        case .ours(let semaphore): semaphore.wait(timeout: .milliseconds(milliseconds)) == .success
-        }
+        let time = soon(milliseconds)
+        return on(
+            { $0.wait(timeout: time) == .success }, { $0.wait(timeout: time) == .success },
+            { $0.wait(timeout: .milliseconds(milliseconds)) == .success })
     }
 
     func waitForever() -> Bool {
-        switch self {
-        case .theirs(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
-        case .dropIn(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
-        case .ours(let semaphore): semaphore.wait(timeout: .seconds(Int64.max)) == .success
-        }
+        on(
+            { $0.wait(timeout: .distantFuture) == .success }, { $0.wait(timeout: .distantFuture) == .success },
+            { $0.wait(timeout: .seconds(Int64.max)) == .success })
     }
 
     /// Whether somebody waited for the permit.
     @discardableResult
-    func signal() -> Bool {
-        switch self {
-        case .theirs(let semaphore): semaphore.signal() != 0
-        case .dropIn(let semaphore): semaphore.signal() != 0
-        case .ours(let semaphore): semaphore.signal()
-        }
-    }
-}
-
-extension Surface {
-    func semaphore(_ value: Int) -> Semaphore {
-        switch self {
-        case .libdispatch: .theirs(DispatchSemaphore(value: value))
-        case .dropIn: .dropIn(DropIn.DispatchSemaphore(value: value))
-        case .overdrive: .ours(CountingSemaphore(value: value))
-        }
-    }
+    func signal() -> Bool { on({ $0.signal() != 0 }, { $0.signal() != 0 }, { $0.signal() }) }
 }

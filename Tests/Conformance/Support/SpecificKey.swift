@@ -2,72 +2,31 @@ import Dispatch
 import OverdriveCore
 
 /// A `DispatchSpecificKey` or a `TaskQueue.SpecificKey`.
-enum SpecificKey: @unchecked Sendable {
-    // On Linux DispatchSpecificKey does not say that it is Sendable; nothing of it ever changes.
-    case theirs(DispatchSpecificKey<String>)
-    case dropIn(DropIn.DispatchSpecificKey<String>)
-    case ours(TaskQueue.SpecificKey<String>)
-
-    /// The value for the closure that runs here.
-    var current: String? {
-        switch self {
-        case .theirs(let key): DispatchQueue.getSpecific(key: key)
-        case .dropIn(let key): DropIn.DispatchQueue.getSpecific(key: key)
-        case .ours(let key): TaskQueue.getSpecific(key: key)
-        }
-    }
-}
+typealias SpecificKey = Counterpart<
+    DispatchSpecificKey<String>, DropIn.DispatchSpecificKey<String>, TaskQueue.SpecificKey<String>
+>
 
 extension Surface {
-    func specificKey() -> SpecificKey {
-        switch self {
-        case .libdispatch: .theirs(DispatchSpecificKey())
-        case .dropIn: .dropIn(DropIn.DispatchSpecificKey())
-        case .overdrive: .ours(TaskQueue.SpecificKey())
-        }
+    func specificKey() -> SpecificKey { pick(DispatchSpecificKey(), DropIn.DispatchSpecificKey(), TaskQueue.SpecificKey()) }
+}
+
+extension SpecificKey {
+    /// The value for the closure that runs here.
+    var current: String? {
+        on(
+            { DispatchQueue.getSpecific(key: $0) }, { DropIn.DispatchQueue.getSpecific(key: $0) },
+            { TaskQueue.getSpecific(key: $0) })
     }
 }
 
 extension Queue {
     func setSpecific(_ key: SpecificKey, _ value: String?) {
-        switch (self, key) {
-        case (.theirs(let queue), .theirs(let key)): queue.setSpecific(key: key, value: value)
-        case (.dropIn(let queue), .dropIn(let key)): queue.setSpecific(key: key, value: value)
-        case (.ours(let queue), .ours(let key)): queue.setSpecific(key: key, value: value)
-        default: preconditionFailure("a queue and a key of two surfaces")
-        }
+        and(key).on(
+            { $0.setSpecific(key: $1, value: value) }, { $0.setSpecific(key: $1, value: value) },
+            { $0.setSpecific(key: $1, value: value) })
     }
 
     func getSpecific(_ key: SpecificKey) -> String? {
-        switch (self, key) {
-        case (.theirs(let queue), .theirs(let key)): queue.getSpecific(key: key)
-        case (.dropIn(let queue), .dropIn(let key)): queue.getSpecific(key: key)
-        case (.ours(let queue), .ours(let key)): queue.getSpecific(key: key)
-        default: preconditionFailure("a queue and a key of two surfaces")
-        }
-    }
-
-    func assertOnQueue() {
-        switch self {
-        case .theirs(let queue): dispatchPrecondition(condition: .onQueue(queue))
-        case .dropIn(let queue): dispatchPrecondition(condition: .onQueue(queue))
-        case .ours(let queue): queue.assertOnQueue()
-        }
-    }
-
-    func assertOnQueueAsBarrier() {
-        switch self {
-        case .theirs(let queue): dispatchPrecondition(condition: .onQueueAsBarrier(queue))
-        case .dropIn(let queue): dispatchPrecondition(condition: .onQueueAsBarrier(queue))
-        case .ours(let queue): queue.assertOnQueueAsBarrier()
-        }
-    }
-
-    func assertNotOnQueue() {
-        switch self {
-        case .theirs(let queue): dispatchPrecondition(condition: .notOnQueue(queue))
-        case .dropIn(let queue): dispatchPrecondition(condition: .notOnQueue(queue))
-        case .ours(let queue): queue.assertNotOnQueue()
-        }
+        and(key).on({ $0.getSpecific(key: $1) }, { $0.getSpecific(key: $1) }, { $0.getSpecific(key: $1) })
     }
 }

@@ -34,120 +34,45 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
         }
     }
 
-    func serial(_ label: String = "serial", qos: QoS? = nil) -> Queue {
+    /// The one of three that is this surface's.
+    func pick<A, B, C>(
+        _ theirs: @autoclosure () -> A, _ dropIn: @autoclosure () -> B, _ ours: @autoclosure () -> C
+    ) -> Counterpart<A, B, C> {
         switch self {
-        case .libdispatch: .theirs(DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified))
-        case .dropIn: .dropIn(DropIn.DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified))
-        case .overdrive: .ours(.serial(label: label, qos: qos?.ours ?? .default))
+        case .libdispatch: .theirs(theirs())
+        case .dropIn: .dropIn(dropIn())
+        case .overdrive: .ours(ours())
         }
-    }
-
-    func concurrent(_ label: String = "concurrent", qos: QoS? = nil) -> Queue {
-        switch self {
-        case .libdispatch:
-            .theirs(DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified, attributes: .concurrent))
-        case .dropIn:
-            .dropIn(DropIn.DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified, attributes: .concurrent))
-        case .overdrive: .ours(.concurrent(label: label, qos: qos?.ours ?? .default))
-        }
-    }
-
-    func queue(_ kind: QueueKind, _ label: String = "queue") -> Queue {
-        switch kind {
-        case .serial: serial(label)
-        case .concurrent: concurrent(label)
-        }
-    }
-
-    func queue(_ kind: QueueKind, _ label: String = "queue", on target: Queue) -> Queue {
-        switch (target, kind) {
-        case (.theirs(let target), .serial): .theirs(DispatchQueue(label: label, target: target))
-        case (.dropIn(let target), .serial): .dropIn(DropIn.DispatchQueue(label: label, target: target))
-        case (.theirs(let target), .concurrent):
-            .theirs(DispatchQueue(label: label, attributes: .concurrent, target: target))
-        case (.dropIn(let target), .concurrent):
-            .dropIn(DropIn.DispatchQueue(label: label, attributes: .concurrent, target: target))
-        case (.ours(let target), .serial): .ours(.serial(label: label, target: target))
-        case (.ours(let target), .concurrent): .ours(.concurrent(label: label, target: target))
-        }
-    }
-
-    func inactive(_ kind: QueueKind, _ label: String = "inactive") -> Queue {
-        switch (self, kind) {
-        case (.libdispatch, .serial): .theirs(DispatchQueue(label: label, attributes: .initiallyInactive))
-        case (.dropIn, .serial): .dropIn(DropIn.DispatchQueue(label: label, attributes: .initiallyInactive))
-        case (.libdispatch, .concurrent):
-            .theirs(DispatchQueue(label: label, attributes: [.concurrent, .initiallyInactive]))
-        case (.dropIn, .concurrent):
-            .dropIn(DropIn.DispatchQueue(label: label, attributes: [.concurrent, .initiallyInactive]))
-        case (.overdrive, .serial): .ours(.serial(label: label, initiallyInactive: true))
-        case (.overdrive, .concurrent): .ours(.concurrent(label: label, initiallyInactive: true))
-        }
-    }
-
-    func global(_ qos: QoS = .default) -> Queue {
-        switch self {
-        case .libdispatch: .theirs(.global(qos: qos.theirs.qosClass))
-        case .dropIn: .dropIn(.global(qos: qos.theirs.qosClass))
-        case .overdrive: .ours(.global(qos: qos.ours))
-        }
-    }
-
-    var main: Queue {
-        switch self {
-        case .libdispatch: .theirs(.main)
-        case .dropIn: .dropIn(.main)
-        case .overdrive: .ours(.main)
-        }
-    }
-
-    func group() -> Group {
-        switch self {
-        case .libdispatch: .theirs(DispatchGroup())
-        case .dropIn: .dropIn(DropIn.DispatchGroup())
-        case .overdrive: .ours(WaitGroup())
-        }
-    }
-
-    /// The band of the closure that runs here. libdispatch has no way to ask on Linux.
-    var currentQoS: QoS? {
-        switch self {
-        case .libdispatch: nil
-        case .overdrive, .dropIn: TaskQueue.QoS.current.flatMap { qos in QoS.allCases.first { $0.ours == qos } }
-        }
-    }
-
-    func operations(limit: Int? = nil) -> Operations {
-        Operations(self, limit: limit)
     }
 }
 
-/// A kind of queue that both surfaces make.
-enum QueueKind: String, CaseIterable, Codable, Sendable {
-    case serial, concurrent
-}
+/// One thing, as a surface has it.
+enum Counterpart<Theirs, Ported, Ours>: @unchecked Sendable {
+    // On Linux items, keys and sources of libdispatch do not say that they are Sendable; they are made for use by
+    // several threads.
+    case theirs(Theirs)
+    case dropIn(Ported)
+    case ours(Ours)
 
-/// The five bands that both surfaces name alike.
-enum QoS: String, CaseIterable, Codable, Sendable {
-    case userInteractive, userInitiated, `default`, utility, background
-
-    var theirs: DispatchQoS {
+    /// Calls the one of three closures that is its surface's.
+    func on<R>(_ theirs: (Theirs) throws -> R, _ dropIn: (Ported) throws -> R, _ ours: (Ours) throws -> R) rethrows -> R {
         switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
+        case .theirs(let one): try theirs(one)
+        case .dropIn(let one): try dropIn(one)
+        case .ours(let one): try ours(one)
         }
     }
 
-    var ours: TaskQueue.QoS {
-        switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
+    /// Both, which are of one surface.
+    func and<A, B, C>(_ other: Counterpart<A, B, C>) -> Counterpart<(Theirs, A), (Ported, B), (Ours, C)> {
+        switch (self, other) {
+        case (.theirs(let one), .theirs(let other)): .theirs((one, other))
+        case (.dropIn(let one), .dropIn(let other)): .dropIn((one, other))
+        case (.ours(let one), .ours(let other)): .ours((one, other))
+        default: preconditionFailure("things of two surfaces")
         }
     }
 }
+
+/// In so many milliseconds.
+func soon(_ milliseconds: Int) -> DispatchTime { .now() + .milliseconds(milliseconds) }

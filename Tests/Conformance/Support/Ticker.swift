@@ -2,84 +2,58 @@ import Dispatch
 import OverdriveCore
 
 /// A `DispatchSourceTimer`, or a `TaskQueue.Timer` that calls again and again.
-enum Ticker: @unchecked Sendable {
-    // On Linux a source does not say that it is Sendable; it is made for use by several threads.
-    case theirs(any DispatchSourceTimer)
-    case dropIn(any DropIn.DispatchSourceTimer)
-    case ours(TaskQueue.Timer)
+typealias Ticker = Counterpart<DispatchSource, DropIn.DispatchSource, TaskQueue.Timer>
 
-    func cancel() {
-        switch self {
-        case .theirs(let source): source.cancel()
-        case .dropIn(let source): source.cancel()
-        case .ours(let timer): timer.cancel()
-        }
-    }
+extension Ticker {
+    var isCancelled: Bool { on({ $0.isCancelled }, { $0.isCancelled }, { $0.isCancelled }) }
 
-    var isCancelled: Bool {
-        switch self {
-        case .theirs(let source): source.isCancelled
-        case .dropIn(let source): source.isCancelled
-        case .ours(let timer): timer.isCancelled
-        }
-    }
+    func cancel() { on({ $0.cancel() }, { $0.cancel() }, { _ = $0.cancel() }) }
 }
 
 /// A closure that is submitted once, later: `asyncAfter` of a work item, or a timer.
-enum Later: @unchecked Sendable {
-    case theirs(DispatchWorkItem)
-    case dropIn(DropIn.DispatchWorkItem)
-    case ours(TaskQueue.Timer)
+typealias Later = Counterpart<DispatchWorkItem, DropIn.DispatchWorkItem, TaskQueue.Timer>
 
-    func cancel() {
-        switch self {
-        case .theirs(let item): item.cancel()
-        case .dropIn(let item): item.cancel()
-        case .ours(let timer): timer.cancel()
-        }
-    }
+extension Later {
+    func cancel() { on({ $0.cancel() }, { $0.cancel() }, { _ = $0.cancel() }) }
 }
 
 extension Queue {
     func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
-        switch self {
-        case .theirs(let queue): queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: body)
-        case .dropIn(let queue): queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: body)
-        case .ours(let queue): queue.asyncAfter(.milliseconds(milliseconds), execute: body)
-        }
+        let time = soon(milliseconds)
+        on(
+            { $0.asyncAfter(deadline: time, execute: body) }, { $0.asyncAfter(deadline: time, execute: body) },
+            { _ = $0.asyncAfter(.milliseconds(milliseconds), execute: body) })
     }
 
     func later(milliseconds: Int, _ body: @escaping @Sendable () -> Void) -> Later {
         switch self {
         case .theirs(let queue):
             let item = DispatchWorkItem(block: body)
-            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
+            queue.asyncAfter(deadline: soon(milliseconds), execute: item)
             return .theirs(item)
         case .dropIn(let queue):
             let item = DropIn.DispatchWorkItem(block: body)
-            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
+            queue.asyncAfter(deadline: soon(milliseconds), execute: item)
             return .dropIn(item)
         case .ours(let queue): return .ours(queue.asyncAfter(.milliseconds(milliseconds), execute: body))
         }
     }
 
     func afterForEver(_ body: @escaping @Sendable () -> Void) {
-        switch self {
-        case .theirs(let queue): queue.asyncAfter(deadline: .distantFuture, execute: body)
-        case .dropIn(let queue): queue.asyncAfter(deadline: .distantFuture, execute: body)
-        case .ours(let queue): queue.asyncAfter(.seconds(Int64.max), execute: body)
-        }
+        on(
+            { $0.asyncAfter(deadline: .distantFuture, execute: body) }, { $0.asyncAfter(deadline: .distantFuture, execute: body) },
+            { _ = $0.asyncAfter(.seconds(Int64.max), execute: body) })
     }
 
     /// `body` gets how many ticks were left out since the call before.
     func every(milliseconds: Int, after first: Int? = nil, _ body: @escaping @Sendable (Int) -> Void) -> Ticker {
+        let interval = DispatchTimeInterval.milliseconds(milliseconds)
         switch self {
         case .theirs(let queue):
             guard let source = DispatchSource.makeTimerSource(flags: .strict, queue: queue) as? DispatchSource else {
                 preconditionFailure("a timer source is no source")
             }
-            source.schedule(
-                deadline: .now() + .milliseconds(first ?? milliseconds), repeating: .milliseconds(milliseconds))
+            source.schedule(deadline: soon(first ?? milliseconds), repeating: interval)
             source.setEventHandler { [weak source] in body(Int(source?.data ?? 1) - 1) }
             source.resume()
             return .theirs(source)
@@ -87,8 +61,7 @@ extension Queue {
             guard let source = DropIn.DispatchSource.makeTimerSource(flags: .strict, queue: queue) as? DropIn.DispatchSource else {
                 preconditionFailure("a timer source is no source")
             }
-            source.schedule(
-                deadline: .now() + .milliseconds(first ?? milliseconds), repeating: .milliseconds(milliseconds))
+            source.schedule(deadline: soon(first ?? milliseconds), repeating: interval)
             source.setEventHandler { [weak source] in body(Int(source?.data ?? 1) - 1) }
             source.resume()
             return .dropIn(source)
