@@ -1,5 +1,5 @@
 import OverdriveCore
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import overdrive_cli
@@ -16,17 +16,13 @@ struct SlotsTests {
 
     @Test("never go over their number, whoever takes them")
     func contended() {
-        let slots = Slots(3)
-        let holders = Atomic<Int>(0)
-        let most = Atomic<Int>(0)
+        let (slots, holders) = (Slots(3), Crowd())
         Parallel.forEach(0..<100_000) { _ in
             guard slots.take() else { return }
-            let now = holders.add(1, ordering: .relaxed).newValue
-            most.max(now, ordering: .relaxed)
-            holders.subtract(1, ordering: .relaxed)
+            holders.visit {}
             slots.giveBack()
         }
-        #expect(most.load(ordering: .relaxed) <= 3)
+        #expect(holders.most <= 3)
         #expect(slots.take() && slots.take() && slots.take() && !slots.take())
     }
 }
@@ -48,7 +44,7 @@ struct EngineTests {
                 }
             }
             engine.wait()
-            #expect(ran.value == 1100, "\(engine.name)")
+            #expect(ran.count == 1100, "\(engine.name)")
         }
     }
 
@@ -60,42 +56,32 @@ struct EngineTests {
                 let ran = Counter()
                 for _ in 0..<round { engine.submit { ran.add() } }
                 engine.wait()
-                #expect(ran.value == round, "\(engine.name)")
+                #expect(ran.count == round, "\(engine.name)")
             }
         }
     }
 
     @Test("the serial one runs in order, one at a time")
     func serialOrder() {
-        let engine = SerialEngine()
-        let order = Mutex<[Int]>([])
-        let atOnce = Gauge()
+        let (engine, order, crowd) = (SerialEngine(), Log<Int>(), Crowd())
         for number in 0..<1000 {
-            engine.submit {
-                atOnce.enter()
-                order.withLock { $0.append(number) }
-                atOnce.leave()
-            }
+            engine.submit { crowd.visit { order.note(number) } }
         }
         engine.wait()
-        #expect(order.withLock { $0 } == Array(0..<1000))
-        #expect(atOnce.most == 1)
+        #expect(order.all == Array(0..<1000))
+        #expect(crowd.most == 1)
     }
 
     @Test("keep to the number of jobs", arguments: [EngineName.dispatch, .overdrive], [1, 2, 3])
     func limit(name: EngineName, jobs: Int) throws {
         let engine = try name.make(jobs: jobs, placement: .automatic)
-        let atOnce = Gauge()
+        let crowd = Crowd()
         for _ in 0..<500 {
-            engine.submit {
-                atOnce.enter()
-                for _ in 0..<100 { atOnce.look() }
-                atOnce.leave()
-            }
+            engine.submit { crowd.visit { for _ in 0..<100 { _ = crowd.now } } }
         }
         engine.wait()
         #expect(engine.workerCount == jobs)
-        #expect((1...jobs).contains(atOnce.most))
+        #expect((1...jobs).contains(crowd.most))
     }
 
     @Test("refuse no number of jobs that the command lets through", arguments: [1, 7, EngineName.mostJobs])
@@ -103,31 +89,6 @@ struct EngineTests {
         let engine = try EngineName.overdrive.make(jobs: jobs, placement: .automatic)
         #expect(engine.workerCount == jobs)
     }
-}
-
-private final class Counter: Sendable {
-    private let count = Atomic<Int>(0)
-
-    var value: Int { count.load(ordering: .relaxed) }
-
-    func add() { count.add(1, ordering: .relaxed) }
-}
-
-/// How many are inside at once, and the most that ever were.
-private final class Gauge: Sendable {
-    private let inside = Atomic<Int>(0)
-    private let peak = Atomic<Int>(0)
-
-    var most: Int { peak.load(ordering: .relaxed) }
-
-    func enter() {
-        inside.add(1, ordering: .relaxed)
-        look()
-    }
-
-    func look() { peak.max(inside.load(ordering: .relaxed), ordering: .relaxed) }
-
-    func leave() { inside.subtract(1, ordering: .relaxed) }
 }
 
 @Suite("The survey")

@@ -7,15 +7,7 @@ import Testing
 @Suite("overdrive checksum --audit, --json and --algorithm")
 struct AuditTests {
     private func overdrive(_ arguments: [String], in tree: TemporaryTree) throws -> Command.Outcome {
-        var command = Command.overdrive(["checksum"] + arguments)
-        command.directory = tree.path
-        return try command.run()
-    }
-
-    private func shell(_ script: String, in tree: TemporaryTree) throws -> Command.Outcome {
-        var command = Command("bash", ["-c", script])
-        command.directory = tree.path
-        return try command.run()
+        try tree.overdrive(["checksum"] + arguments).run()
     }
 
     @Test("--audit names what is changed, extra, missing, moved and unreadable, and nothing else", arguments: ["sha256", "sha512", "xxh3"])
@@ -23,8 +15,7 @@ struct AuditTests {
         let tree = try TemporaryTree.odd()
         for name in ["same", "changed", "gone", "old", "twin1", "twin2"] { try tree.write(name, name == "twin2" ? "twin1" : name) }
         let list = "\(tree.path)-list"
-        defer { unlink(list) }
-        try #require(try shell("\(Command.overdrivePath) checksum --algorithm \(algorithm) . >'\(list)'", in: tree).status == 0)
+        try #require(try tree.shell("\(Command.overdrivePath) checksum --algorithm \(algorithm) . >'\(list)'").status == 0)
         #expect(try overdrive(["--audit", list, "."], in: tree).text == "")
         #expect(try overdrive(["--audit", list, "."], in: tree).status == 0)
 
@@ -107,11 +98,11 @@ struct AuditTests {
     func sha512() throws {
         let tree = try TemporaryTree.odd()
         let ours = try overdrive(["--algorithm", "sha512", "."], in: tree)
-        let theirs = try shell("find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha512sum", in: tree)
+        let theirs = try tree.shell("find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha512sum")
         #expect(ours.output == theirs.output)
         let script = "\(Command.overdrivePath) checksum --algorithm sha512 . | "
-        #expect(try shell(script + "sha512sum --quiet --check -", in: tree).status == 0)
-        #expect(try shell(script + "\(Command.overdrivePath) checksum --quiet --check -", in: tree).status == 0)
+        #expect(try tree.shell(script + "sha512sum --quiet --check -").status == 0)
+        #expect(try tree.shell(script + "\(Command.overdrivePath) checksum --quiet --check -").status == 0)
     }
 
     @Test("xxh3 has the digests of the library's own description, and is checked line by line beside the others")
@@ -125,19 +116,18 @@ struct AuditTests {
         #expect(ours.lines == ["XXH3 (empty) = 2d06800538d394c2", "XXH3 (line) = b34d1a3ab2bece70"])
         let ourselves = Command.overdrivePath
         let list = "\(tree.path)-list"
-        defer { unlink(list) }
-        let mixed = try shell(
+        let mixed = try tree.shell(
             """
             { \(ourselves) checksum --algorithm xxh3 .; \(ourselves) checksum large
               \(ourselves) checksum --algorithm sha512 large; } >'\(list)'; \(ourselves) checksum --check '\(list)'
-            """, in: tree)
+            """)
         #expect(
             mixed.lines == ["./empty: OK", "./large: OK", "./line: OK", "large: OK", "large: OK"], "\(mixed.errors)")
         try tree.write("large", String(repeating: "8", count: 1_000_000))
         let changed = try overdrive(["--check", list], in: tree)
         #expect(changed.lines.filter { $0.hasSuffix("FAILED") }.count == 3)
-        if try shell("command -v xxhsum", in: tree).status == 0 {
-            #expect(try shell("\(ourselves) checksum --algorithm xxh3 . | xxhsum --check -", in: tree).status == 0)
+        if try tree.shell("command -v xxhsum").status == 0 {
+            #expect(try tree.shell("\(ourselves) checksum --algorithm xxh3 . | xxhsum --check -").status == 0)
         }
     }
 
@@ -157,12 +147,11 @@ struct AuditTests {
         #expect(outcome.status == 1)
         // A journal keeps the same lines, in shards and merged too.
         let journal = "\(tree.path)-journal"
-        defer { _ = try? shell("rm -rf '\(journal)'", in: tree) }
         let kept = try overdrive(["--json", "--journal", journal, ".", "/proc/self/mem"], in: tree)
         #expect(kept.lines == expected)
         #expect(try Command.overdrive(["merge", journal]).run().lines == expected)
         #expect(try overdrive(["--journal", journal, ".", "/proc/self/mem"], in: tree).status == 65)
-        let check = try shell("\(Command.overdrivePath) checksum . | \(Command.overdrivePath) checksum --json --check -", in: tree)
+        let check = try tree.shell("\(Command.overdrivePath) checksum . | \(Command.overdrivePath) checksum --json --check -")
         #expect(check.lines.last == #"{"path":"./b\#u{FFFD}","path_hex":"2e2f62ff","result":"OK"}"#, "\(check.errors)")
     }
 
@@ -171,7 +160,6 @@ struct AuditTests {
         let tree = try TemporaryTree()
         try tree.write("a", "x")
         let cache = "\(tree.path)-cache"
-        defer { unlink(cache) }
         for algorithm in ["xxh3", "xxh3"] {
             #expect(try overdrive(["--algorithm", algorithm, "--cache", cache, "."], in: tree).lines.count == 1)
         }

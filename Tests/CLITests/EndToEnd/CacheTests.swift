@@ -41,7 +41,6 @@ struct CacheTests {
     @Test("reads nothing of a tree that has not changed, and prints the same")
     func unchanged() throws {
         let tree = try TemporaryTree.odd()
-        defer { unlink("\(tree.path).cache") }
         try age(tree)
         let first = try checksum(tree)
         let second = try checksum(tree)
@@ -55,7 +54,6 @@ struct CacheTests {
     @Test("reads what was written, replaced or touched since")
     func changed() throws {
         let tree = try TemporaryTree()
-        defer { unlink("\(tree.path).cache") }
         for name in ["a", "b", "c", "d"] { try tree.write(name, "1234567890") }
         try age(tree)
         _ = try checksum(tree)
@@ -70,7 +68,6 @@ struct CacheTests {
     @Test("reads a file again that is not older than the run that read it")
     func racy() throws {
         let tree = try TemporaryTree()
-        defer { unlink("\(tree.path).cache") }
         try tree.write("future", "1234567890")
         _ = try Command("touch", ["-d", "2100-01-01", "\(tree.path)/future"]).run()
         try age(tree)
@@ -83,7 +80,6 @@ struct CacheTests {
     )
     func damage() throws {
         let tree = try TemporaryTree()
-        defer { unlink("\(tree.path).cache") }
         try tree.write("file", "1234567890")
         _ = try Command("touch", ["-d", "2020-01-01", "\(tree.path)/file"]).run()
         try age(tree)
@@ -103,7 +99,6 @@ struct CacheTests {
     @Test("a cache that is none or damaged, or cannot be written, is one sentence")
     func refusals() throws {
         let tree = try TemporaryTree.odd()
-        defer { unlink("\(tree.path).cache") }
         let none = try Command.overdrive(["checksum", "--cache", "\(tree.path)/plain", tree.path]).run()
         #expect(none.status == 65)
         #expect(none.errorLines.count == 1 && none.output == [])

@@ -11,11 +11,8 @@ struct CheckTests {
         -> Command.Outcome
     {
         try tree.write("LIST", list)
-        var ours = Command.overdrive(["checksum", "--check", "LIST"] + options)
-        var theirs = Command("sha256sum", ["--check"] + options + ["LIST"])
-        ours.directory = tree.path
-        theirs.directory = tree.path
-        let (mine, reference) = (try ours.run(), try theirs.run())
+        let mine = try tree.overdrive(["checksum", "--check", "LIST"] + options).run()
+        let reference = try tree.shell("sha256sum --check \(options.joined(separator: " ")) LIST")
         #expect(mine.output == reference.output)
         #expect(mine.status == reference.status, "\(options)")
         #expect(
@@ -27,10 +24,7 @@ struct CheckTests {
     private static let none = String(repeating: "0", count: 64)
 
     private func goodList(of tree: TemporaryTree) throws -> String {
-        var command = Command(
-            "bash", ["-c", "find . -type f ! -name LIST -print0 | sort -z | xargs -0 sha256sum"])
-        command.directory = tree.path
-        return String(decoding: try command.run().output, as: UTF8.self)
+        try tree.shell("find . -type f ! -name LIST -print0 | sort -z | xargs -0 sha256sum").text
     }
 
     @Test("agrees with sha256sum on a list that is all right")
@@ -88,10 +82,7 @@ struct CheckTests {
         let tree = try TemporaryTree()
         try tree.write("a", "a")
         try tree.write("LIST", try goodList(of: tree))
-        var command = Command.overdrive(["checksum", "--check", "-"])
-        command.directory = tree.path
-        command.input = .file("\(tree.path)/LIST", flags: O_RDONLY)
-        let outcome = try command.run()
+        let outcome = try tree.overdrive(["checksum", "--check", "-"], input: "LIST").run()
         #expect(outcome.text == "./a: OK\n")
         #expect(outcome.status == 0)
     }

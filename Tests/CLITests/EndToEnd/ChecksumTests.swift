@@ -30,10 +30,8 @@ struct ChecksumTests {
         "names files as find names them", arguments: [".", "a", "a/", "a//", "a/.", "./a", "loop/", "-dash"])
     func names(path: String) throws {
         let tree = try TemporaryTree.odd()
-        var command = Command.overdrive(["checksum", "--", path])
-        command.directory = tree.path
+        let outcome = try tree.overdrive(["checksum", "--", path]).run()
         let find = path == "-dash" ? "./-dash" : path
-        let outcome = try command.run()
         let expected = try expected(find, in: tree.path)
         #expect(outcome.output == (path == "-dash" ? expected.filter { $0 != 46 && $0 != 47 } : expected))
         #expect(outcome.status == 0)
@@ -97,7 +95,6 @@ struct ChecksumTests {
         chmod(tree.path, 0o755)
         var command = Command.overdrive(["checksum", tree.path])
         let copy = "\(tree.path)-overdrive"
-        defer { unlink(copy) }
         if getuid() == 0 {
             // Root may read all: be nobody, with the program where nobody finds it.
             _ = try Command("cp", [command.program, copy]).run()
@@ -141,9 +138,7 @@ struct ChecksumTests {
         arguments: [("dangling", "No such file"), ("pipe", "no regular file"), ("/dev/null", "no regular file")])
     func namedSpecialFile(name: String, sentence: String) throws {
         let tree = try TemporaryTree.odd()
-        var command = Command.overdrive(["checksum", name, "plain"])
-        command.directory = tree.path
-        let outcome = try command.run()
+        let outcome = try tree.overdrive(["checksum", name, "plain"]).run()
         #expect(outcome.errors.hasPrefix("overdrive: \(name): \(sentence)"), "\(outcome.errors)")
         #expect(outcome.lines.count == 1)
         #expect(outcome.status == 1)
@@ -152,44 +147,33 @@ struct ChecksumTests {
     @Test("sums standard input under the name -, among other files and in a list to check")
     func standardInput() throws {
         let tree = try TemporaryTree.odd()
-        var command = Command.overdrive(["checksum", "plain", "-", "a.txt"])
-        command.directory = tree.path
-        command.input = .file("\(tree.path)/with space", flags: O_RDONLY)
-        let outcome = try command.run()
-        var reference = Command("sha256sum", ["-", "a.txt", "plain"])
-        reference.directory = tree.path
-        reference.input = command.input
-        #expect(outcome.output == (try reference.run().output))
+        let outcome = try tree.overdrive(["checksum", "plain", "-", "a.txt"], input: "with space").run()
+        #expect(outcome.output == (try tree.shell("sha256sum - a.txt plain <'with space'").output))
 
         try tree.write("list".utf8.map { $0 }, outcome.output)
-        var check = Command.overdrive(["checksum", "--check", "list"])
-        check.directory = tree.path
-        check.input = command.input
-        #expect(try check.run().lines == ["-: OK", "a.txt: OK", "plain: OK"])
+        let check = try tree.overdrive(["checksum", "--check", "list"], input: "with space").run()
+        #expect(check.lines == ["-: OK", "a.txt: OK", "plain: OK"])
     }
 
     @Test("sums what a pipe brings, also one that does not wait")
     func pipedInput() throws {
         let sum = try Command("bash", ["-c", "printf onetwo | sha256sum -"]).run().text
         for flags in [0, O_NONBLOCK] {
-            var ends: [Int32] = [-1, -1]
-            try #require(pipe(&ends) == 0)
-            _ = fcntl(ends[0], F_SETFL, flags)
+            let ends = try Scratch.pipe()
+            _ = fcntl(ends.reading, F_SETFL, flags)
             var command = Command.overdrive(["checksum", "-"])
-            command.input = .descriptor(ends[0])
-            // The program must not hold the end that it waits for.
-            _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
+            command.input = .descriptor(ends.reading)
             let running = try command.start()
             if flags == O_NONBLOCK {
                 // The main thread and who reads, which has found nothing.
                 #expect(eventually { running.pollingThreads >= 2 })
             }
-            _ = write(ends[1], "one", 3)
+            _ = write(ends.writing, "one", 3)
             var left: Int32 = 1
-            #expect(eventually { ioctl(ends[0], UInt(FIONREAD), &left) == 0 && left == 0 })
-            close(ends[0])
-            _ = write(ends[1], "two", 3)
-            close(ends[1])
+            #expect(eventually { ioctl(ends.reading, UInt(FIONREAD), &left) == 0 && left == 0 })
+            close(ends.reading)
+            _ = write(ends.writing, "two", 3)
+            close(ends.writing)
             #expect(try running.wait().text == sum)
         }
     }

@@ -6,10 +6,8 @@ import Testing
 
 @Suite("overdrive checksum --journal")
 struct JournalledChecksumTests {
-    private func checksum(_ tree: TemporaryTree, _ arguments: [String]) throws -> Command {
-        var command = Command.overdrive(["checksum", "--journal", "\(tree.path)-journal"] + arguments)
-        command.directory = tree.path
-        return command
+    private func checksum(_ tree: TemporaryTree, _ arguments: [String]) -> Command {
+        tree.overdrive(["checksum", "--journal", "\(tree.path)-journal"] + arguments)
     }
 
     private static let mayMount: Bool = {
@@ -17,20 +15,13 @@ struct JournalledChecksumTests {
         return umount2(tree.path, 0) == 0
     }()
 
-    private func removeJournal(_ tree: TemporaryTree) {
-        _ = try? Command("rm", ["-rf", "\(tree.path)-journal"]).run()
-    }
-
-    private func plain(_ tree: TemporaryTree) throws -> [UInt8] {
-        var command = Command.overdrive(["checksum", "."])
-        command.directory = tree.path
-        return try command.run().output
+    private func plain(_ tree: TemporaryTree, _ paths: [String] = ["."]) throws -> [UInt8] {
+        try tree.overdrive(["checksum"] + paths).run().output
     }
 
     @Test("prints what it prints without one, also when it is called again")
     func same() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
         for _ in 0..<2 {
             let outcome = try checksum(tree, ["."]).run()
             #expect(outcome.output == (try plain(tree)))
@@ -42,7 +33,6 @@ struct JournalledChecksumTests {
     @Test("killed at any time and called again until it ends, prints the same and reads hardly a file twice")
     func killed() throws {
         let tree = try TemporaryTree()
-        defer { removeJournal(tree) }
         for file in 0..<3000 { try tree.write("d\(file % 10)/f\(file)", "contents \(file)") }
         let expected = try plain(tree)
         var kills = 0
@@ -65,10 +55,6 @@ struct JournalledChecksumTests {
     func synchronised() throws {
         let tree = try TemporaryTree()
         let spy = "\(tree.path)-spy"
-        defer {
-            removeJournal(tree)
-            for ending in [".c", ".so", ".log"] { unlink(spy + ending) }
-        }
         try tree.write("file", "x")
         #expect(try checksum(tree, ["."]).run().status == 0)
         let source = """
@@ -92,7 +78,7 @@ struct JournalledChecksumTests {
         close(descriptor)
         let compiled = try Command("clang", ["-shared", "-fPIC", "-o", spy + ".so", spy + ".c"]).run()
         try #require(compiled.status == 0, "\(compiled.errors)")
-        var again = try checksum(tree, ["."])
+        var again = checksum(tree, ["."])
         again.environment = ["LD_PRELOAD=\(spy).so"]
         #expect(try again.run().status == 0)
         let seen = try Command("cat", [spy + ".log"]).run().lines
@@ -113,7 +99,6 @@ struct JournalledChecksumTests {
     @Test("files that cannot be read are said each time, with code 1")
     func failures() throws {
         let tree = try TemporaryTree()
-        defer { removeJournal(tree) }
         try tree.write("file", "x")
         for _ in 0..<2 {
             let outcome = try checksum(tree, ["file", "/proc/self/mem", "/nonexistent"]).run()
@@ -131,7 +116,6 @@ struct JournalledChecksumTests {
     @Test("its shards are merged to the whole; gaps are named, and a journal of other paths is refused")
     func shards() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
         let merge = Command.overdrive(["merge", "\(tree.path)-journal"])
         #expect(try merge.run().status == 66)
         #expect(try checksum(tree, ["--shard", "1/2", "."]).run().output == [])
@@ -141,7 +125,7 @@ struct JournalledChecksumTests {
             gaps.errors.contains("items are not done: './")
                 && gaps.errors.contains("no journal of shard 0 of 2"))
         #expect(gaps.status == 65)
-        var environment = try checksum(tree, ["--shard", "/2", "."])
+        var environment = checksum(tree, ["--shard", "/2", "."])
         environment.environment = [
             "SLURM_ARRAY_TASK_ID=0", "SLURM_ARRAY_TASK_MIN=0", "SLURM_ARRAY_TASK_COUNT=1",
         ]
@@ -156,7 +140,6 @@ struct JournalledChecksumTests {
     @Test("a journal that is being written, damaged, or cannot be is one sentence")
     func refusals() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
         #expect(try checksum(tree, ["."]).run().status == 0)
         let segment = "\(tree.path)-journal/000001.journal"
         // Held as by a process that writes it, and without its last record.
@@ -182,15 +165,13 @@ struct JournalledChecksumTests {
     @Test("in a Slurm job that finds its journal held, as by what a lost node had begun, has itself queued again")
     func heldInSlurm() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
         #expect(try checksum(tree, ["."]).run().status == 0)
         let file = open("\(tree.path)-journal/000001.journal", O_RDWR | O_CLOEXEC)
         defer { close(file) }
         try #require(flock(file, LOCK_EX) == 0)
         let tools = try TemporaryTree()
-        try tools.write("scontrol", "#!/bin/sh\necho \"$@\" >>\(tools.path)/asked\n")
-        chmod("\(tools.path)/scontrol", 0o755)
-        var command = try checksum(tree, ["--requeue", "2", "."])
+        try tools.write("scontrol", "#!/bin/sh\necho \"$@\" >>\(tools.path)/asked\n", mode: 0o755)
+        var command = checksum(tree, ["--requeue", "2", "."])
         let slurm = [
             "PATH=\(tools.path):/usr/bin:/bin", "SLURM_JOB_ID=9", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3",
         ]
@@ -238,7 +219,6 @@ struct JournalledChecksumTests {
         defer {
             umount2(disk, 0)
             rmdir(disk)
-            removeJournal(tree)
         }
         let there = Command.overdrive(["checksum", "--journal", "\(disk)/j", tree.path])
         let whole = try there.run()
@@ -261,7 +241,6 @@ struct JournalledChecksumTests {
     @Test("is divided between processes on one machine, and printed whole")
     func processes() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
         let outcome = try checksum(tree, ["--processes", "3", "."]).run()
         #expect(outcome.output == (try plain(tree)))
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -272,11 +251,10 @@ struct JournalledChecksumTests {
     @Test("divided between processes, gives each of them the list that standard input gave, and refuses another one")
     func processesWithInput() throws {
         let tree = try TemporaryTree()
-        defer { removeJournal(tree) }
         for name in ["a", "b", "c"] { try tree.write(name, name) }
         try tree.write("list", "a\0b\0")
         try tree.write("other", "c\0")
-        var command = try checksum(tree, ["--processes", "2", "--files0-from", "-"])
+        var command = checksum(tree, ["--processes", "2", "--files0-from", "-"])
         for _ in 0..<2 {
             command.input = .file("\(tree.path)/list", flags: O_RDONLY)
             let outcome = try command.run()
@@ -308,12 +286,11 @@ struct JournalledChecksumTests {
     /// Its name was longer than a reader of journals looked for one.
     @Test("of a list beyond a megabyte goes on, also divided, and is merged")
     func longList() throws {
-        let tree = try TemporaryTree()
         let name = String(repeating: "n", count: 200)
-        try tree.write(name, "x")
-        try tree.write("list", String(repeating: "./\(name)\0", count: 6000))
         for division in [[], ["--processes", "2"]] {
-            defer { removeJournal(tree) }
+            let tree = try TemporaryTree()
+            try tree.write(name, "x")
+            try tree.write("list", String(repeating: "./\(name)\0", count: 6000))
             for _ in 0..<2 {
                 let outcome = try checksum(tree, division + ["--files0-from", "list"]).run()
                 #expect(outcome.lines.map { $0.suffix(200) } == [name[...]], "\(outcome.errors.prefix(300))")
@@ -330,11 +307,8 @@ struct JournalledChecksumTests {
     @Test("reads what was named through a link, and refuses standard input, which it could not read again")
     func links() throws {
         let tree = try TemporaryTree.odd()
-        defer { removeJournal(tree) }
-        var plain = Command.overdrive(["checksum", "link to file", "a"])
-        plain.directory = tree.path
         let outcome = try checksum(tree, ["link to file", "a"]).run()
-        #expect(outcome.output == (try plain.run().output))
+        #expect(outcome.output == (try plain(tree, ["link to file", "a"])))
         #expect(outcome.status == 0, "\(outcome.errors)")
         let input = try checksum(tree, ["a", "-"]).run()
         #expect(input.status == 64)
@@ -344,7 +318,6 @@ struct JournalledChecksumTests {
     @Test("is ended in the middle of a file, which is no failure of the file's")
     func endedInside() throws {
         let tree = try TemporaryTree()
-        defer { removeJournal(tree) }
         try tree.write("small", "x")
         try tree.write("endless")
         try #require(truncate("\(tree.path)/endless", 1 << 42) == 0)
@@ -374,27 +347,16 @@ struct JournalledChecksumTests {
     @Test("takes its paths from a list with zero bytes")
     func pathList() throws {
         let tree = try TemporaryTree.odd()
-        let list = "find . -type f -print0"
-        var command = Command(
-            "bash", ["-c", "\(list) | \"$0\" checksum --files0-from -", Command.overdrivePath])
-        command.directory = tree.path
-        #expect(try command.run().output == (try plain(tree)))
+        let outcome = try tree.shell("find . -type f -print0 | \(Command.overdrivePath) checksum --files0-from -")
+        #expect(outcome.output == (try plain(tree)))
     }
 
     @Test("ends on SIGTERM with code 130 and goes on from there, with progress in JSON and a report")
     func interrupted() throws {
         let tree = try TemporaryTree()
-        defer { removeJournal(tree) }
-        for file in 0..<200 { try tree.write("f\(file)", "x") }
-        // Standard output is a pipe that nobody reads yet: the run is under way until it is.
-        mkfifo("\(tree.path)-pipe", 0o600)
-        defer { unlink("\(tree.path)-pipe") }
-        var sleeper = Command.overdrive([
-            "run", "--journal", "\(tree.path)-journal", "--progress", "json", "--", "sleep", ":::", "0",
-            "1000",
-        ])
-        sleeper.directory = tree.path
-        let running = try sleeper.start()
+        let running = try tree.overdrive([
+            "run", "--journal", "\(tree.path)-journal", "--progress", "json", "--", "sleep", ":::", "0", "1000",
+        ]).start()
         usleep(300_000)
         while Scratch.contents(running.errors).isEmpty { usleep(10_000) }
         running.send(SIGTERM)
@@ -454,8 +416,7 @@ struct SubmitTests {
         #expect(missing.status == 69)
         #expect(
             missing.errors.hasPrefix("overdrive: Slurm is not installed here: 'sbatch'"), "\(missing.errors)")
-        try tree.write("bin/sbatch", "#!/bin/sh\necho 'sbatch: error: no such partition' >&2; exit 1\n")
-        chmod("\(tree.path)/bin/sbatch", 0o755)
+        try tree.write("bin/sbatch", "#!/bin/sh\necho 'sbatch: error: no such partition' >&2; exit 1\n", mode: 0o755)
         let refused = try submit("\(tree.path)/bin:/bin:/usr/bin")
         #expect(refused.status == 69)
         #expect(refused.errors == "overdrive: Slurm's sbatch refused: sbatch: error: no such partition\n")
@@ -465,8 +426,7 @@ struct SubmitTests {
     func mergeRefused() throws {
         let tree = try TemporaryTree()
         try tree.write("file", "x")
-        try tree.write("bin/sbatch", "#!/bin/sh\ncase \"$*\" in *dependency*) echo full >&2; exit 1 ;; *) echo 77 ;; esac\n")
-        chmod("\(tree.path)/bin/sbatch", 0o755)
+        try tree.write("bin/sbatch", "#!/bin/sh\ncase \"$*\" in *dependency*) echo full >&2; exit 1 ;; *) echo 77 ;; esac\n", mode: 0o755)
         let outcome = try Command(
             "env",
             [
@@ -485,13 +445,10 @@ struct SubmitTests {
     func queued() throws {
         let tree = try TemporaryTree.odd()
         let journal = "\(tree.path)-journal"
-        defer { _ = try? Command("rm", ["-rf", journal]).run() }
         #expect(try Command.overdrive(["checksum", "--journal", journal, "--processes", "3", tree.path]).run().status == 0)
         let tools = try TemporaryTree()
         _ = try Command("sh", ["-c", "echo 7 >'\(journal)/slurm-job'"]).run()
-        try tools.write(
-            "squeue", "#!/bin/sh\nprintf '0|RUNNING|n1|None\\n1|PENDING||launch failed requeued held\\n'\n")
-        chmod("\(tools.path)/squeue", 0o755)
+        try tools.write("squeue", "#!/bin/sh\nprintf '0|RUNNING|n1|None\\n1|PENDING||launch failed requeued held\\n'\n", mode: 0o755)
         let outcome = try Command(
             "env", ["PATH=\(tools.path):/usr/bin:/bin", Command.overdrivePath, "status", journal]
         ).run()
@@ -504,8 +461,7 @@ struct SubmitTests {
     @Test("says that Slurm does not answer, with code 76, and ends the command that waits for it")
     func silent() throws {
         let tree = try TemporaryTree()
-        try tree.write("sbatch", "#!/bin/sh\necho $$ >\(tree.path)/pid\nexec sleep 1000\n")
-        chmod("\(tree.path)/sbatch", 0o755)
+        try tree.write("sbatch", "#!/bin/sh\necho $$ >\(tree.path)/pid\nexec sleep 1000\n", mode: 0o755)
         do throws(BatchRefusal) {
             _ = try SlurmJob.ask(["\(tree.path)/sbatch"], patience: 2)
             Issue.record("nobody answered")

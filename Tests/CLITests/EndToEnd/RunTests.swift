@@ -6,15 +6,10 @@ import Testing
 
 @Suite("overdrive run")
 struct RunTests {
-    private func run(_ arguments: [String], input: String = "", in tree: TemporaryTree? = nil) throws
-        -> Command.Outcome
-    {
+    private func run(_ arguments: [String], input: String = "", in tree: TemporaryTree? = nil) throws -> Command.Outcome {
         let tree = try tree ?? TemporaryTree()
         try tree.write("input", input)
-        var command = Command.overdrive(["run"] + arguments)
-        command.directory = tree.path
-        command.input = .file("\(tree.path)/input", flags: O_RDONLY)
-        return try command.run()
+        return try tree.overdrive(["run"] + arguments, input: "input").run()
     }
 
     @Test("puts the item in the place of every {}, or at the end, and runs no shell")
@@ -119,9 +114,7 @@ struct RunTests {
     func hangUp(signal: Int32) throws {
         let tree = try TemporaryTree()
         let script = "(trap '' TERM HUP; exec sleep 1000) & echo $! >draft; mv draft left; wait"
-        var command = Command.overdrive(["run", "--", "sh", "-c", script, ":::", "x"])
-        command.directory = tree.path
-        let running = try command.start()
+        let running = try tree.overdrive(["run", "--", "sh", "-c", script, ":::", "x"]).start()
         while access("\(tree.path)/left", F_OK) != 0 { usleep(5000) }
         running.send(signal)
         #expect(try running.wait().status == 130)
@@ -133,21 +126,12 @@ struct RunTests {
         while try isAlive() { usleep(5000) }
     }
 
-    /// A pipe, whose reader is ours.
-    private func pipeEnds() throws -> (reading: Int32, writing: Int32) {
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        return (ends[0], ends[1])
-    }
-
     @Test("ends its commands when the reader of its output goes, as before `| head`, and ends as one without a reader")
     func readerGone() throws {
         let tree = try TemporaryTree()
         let script = "[ $0 = 0 ] && until [ -s 1 ] && [ -s 2 ]; do sleep 0.01; done && exec echo out; echo $$ >$0; exec sleep 1000"
-        var command = Command.overdrive(["run", "--jobs", "3", "--", "sh", "-c", script, ":::", "0", "1", "2"])
-        command.directory = tree.path
-        let ends = try pipeEnds()
+        var command = tree.overdrive(["run", "--jobs", "3", "--", "sh", "-c", script, ":::", "0", "1", "2"])
+        let ends = try Scratch.pipe()
         command.output = .descriptor(ends.writing)
         let running = try command.start()
         close(ends.writing)
@@ -162,9 +146,8 @@ struct RunTests {
     func readerStalled(stream: Int32) throws {
         let tree = try TemporaryTree()
         let script = "[ $0 = x ] || exec sleep 1000; head -c 1000000 /dev/zero >&\(stream)"
-        var command = Command.overdrive(["run", "--joblog", "log", "--", "sh", "-c", script, ":::", "x", "y"])
-        command.directory = tree.path
-        let ends = try pipeEnds()
+        var command = tree.overdrive(["run", "--joblog", "log", "--", "sh", "-c", script, ":::", "x", "y"])
+        let ends = try Scratch.pipe()
         defer { close(ends.reading) }
         if stream == STDOUT_FILENO { command.output = .descriptor(ends.writing) } else { command.errors = .descriptor(ends.writing) }
         let running = try command.start()
@@ -183,9 +166,8 @@ struct RunTests {
         let tree = try TemporaryTree()
         let script = "head -c 100000 /dev/zero; echo told >&2"
         func isEndedWithoutReader(_ arguments: [String]) throws -> Command.Outcome {
-            var command = Command.overdrive(arguments)
-            command.directory = tree.path
-            let ends = try pipeEnds()
+            var command = tree.overdrive(arguments)
+            let ends = try Scratch.pipe()
             close(ends.reading)
             command.output = .descriptor(ends.writing)
             defer { close(ends.writing) }
@@ -246,9 +228,7 @@ struct RunTests {
             #expect(outcome.output == [])
             #expect(outcome.status == 0)
         }
-        var merge = Command.overdrive(["merge", "--output", "out", "j"])
-        merge.directory = tree.path
-        #expect(try merge.run().status == 0)
+        #expect(try tree.overdrive(["merge", "--output", "out", "j"]).run().status == 0)
         #expect(try Command("cat", ["\(tree.path)/out"]).run().lines == items)
         #expect(try Command("sort", ["-n", "\(tree.path)/ran"]).run().lines == items)
     }
@@ -261,9 +241,7 @@ struct RunTests {
         try tree.makeDirectory("folder")
         let long = String(repeating: "z", count: 255)
         for (name, status) in [("out", Int32(0)), ("folder", 74), (long, 0)] {
-            var merge = Command.overdrive(["merge", "--output", name, "j"])
-            merge.directory = tree.path
-            #expect(try merge.run().status == status)
+            #expect(try tree.overdrive(["merge", "--output", name, "j"]).run().status == status)
         }
         #expect(try Command("ls", [tree.path]).run().lines == ["folder", "input", "j", "out", "out.partial", long])
         #expect(try Command("cat", ["\(tree.path)/out", "\(tree.path)/out.partial"]).run().text == "x\nmine")

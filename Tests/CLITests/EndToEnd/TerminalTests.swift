@@ -27,14 +27,16 @@ struct TerminalTests {
 
     @Test("Ctrl-C stops a run whose reader has stopped reading")
     func interruptBlocked() throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        let ends = try Scratch.pipe()
         let tree = try TemporaryTree()
         for number in 0..<3000 {
             try tree.write("file with a rather long name, so that a pipe is soon full \(number)")
         }
-        defer { ends.forEach { close($0) } }
-        try interrupted(within: 1, [], tree, output: .descriptor(ends[1]), summary: "overdrive: interrupted: 3,000 files, ")
+        defer {
+            close(ends.reading)
+            close(ends.writing)
+        }
+        try interrupted(within: 1, [], tree, output: .descriptor(ends.writing), summary: "overdrive: interrupted: 3,000 files, ")
     }
 
     /// Interrupts a run of `checksum`, and once more and later where a full machine had not let it come so far.
@@ -102,15 +104,13 @@ struct TerminalTests {
     func warningBesideBar() throws {
         let (tree, terminal) = (try TemporaryTree(), try Terminal())
         for number in 0..<3 { try tree.write("file \(number)") }
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
-        _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
+        let ends = try Scratch.pipe()
         var command = Command.overdrive(["checksum", "-", tree.path])
-        command.input = .descriptor(ends[0])
+        command.input = .descriptor(ends.reading)
         command.errors = .descriptor(terminal.program)
         command.environment = ["OVERDRIVE_WORKERS=1", "OVERDRIVE_SPARES=0"]
         let running = try command.start()
-        close(ends[0])
+        close(ends.reading)
         var shown = ""
         // The bar says "counting" or, where the files are counted before it first shows, how many of a hundred are done.
         func isBar(_ line: Substring) -> Bool { line.contains("counting") || line.contains(" %") }
@@ -118,7 +118,7 @@ struct TerminalTests {
             usleep(50_000)
             shown += terminal.shown()
         }
-        close(ends[1])
+        close(ends.writing)
         #expect(try running.wait().status == 0)
         let lines = shown.split(separator: "\r\u{1B}[K")
         #expect(lines.contains { $0.hasPrefix("overdrive: pool") && $0.contains("stands still") }, "\(shown)")

@@ -113,13 +113,12 @@ struct StreamTests {
         "a reader that goes away, as head does, ends it as it ends every command: by SIGPIPE, without a word",
         arguments: [["checksum", "/etc/hostname"], ["machine"]])
     func brokenPipe(arguments: [String]) throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
-        close(ends[0])
+        let ends = try Scratch.pipe()
+        close(ends.reading)
         var command = Command.overdrive(arguments)
-        command.output = .descriptor(ends[1])
+        command.output = .descriptor(ends.writing)
         let outcome = try command.run()
-        close(ends[1])
+        close(ends.writing)
         #expect(outcome.errors == "")
         #expect(outcome.status == 128 + SIGPIPE)
     }

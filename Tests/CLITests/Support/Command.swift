@@ -181,6 +181,14 @@ enum Scratch {
         return descriptor
     }
 
+    /// A pipe, whose ends no program inherits by itself.
+    static func pipe() throws -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [-1, -1]
+        try #require(Glibc.pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
     static func contents(_ descriptor: Int32) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(max(0, lseek(descriptor, 0, SEEK_END))))
         _ = pread(descriptor, &bytes, bytes.count, 0)

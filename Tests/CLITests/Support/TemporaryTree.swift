@@ -14,21 +14,37 @@ final class TemporaryTree {
     }
 
     deinit {
-        // rm goes as deep as it must, and past the kernel's limit on paths.
-        _ = try? Command("rm", ["-rf", path]).run()
+        // rm goes as deep as it must, and past the kernel's limit on paths. What lies beside the tree, under names that
+        // begin like its own, goes too.
+        _ = try? Command("sh", ["-c", "rm -rf \"$0\"*", path]).run()
+    }
+
+    /// The command under test, called in the tree; `input` is a file of the tree.
+    func overdrive(_ arguments: [String], input: String? = nil) -> Command {
+        var command = Command.overdrive(arguments)
+        command.directory = path
+        if let input { command.input = .file("\(path)/\(input)", flags: O_RDONLY) }
+        return command
+    }
+
+    /// Runs a shell's commands in the tree.
+    func shell(_ script: String) throws -> Command.Outcome {
+        var command = Command("bash", ["-c", script])
+        command.directory = path
+        return try command.run()
     }
 
     /// Writes a file, and the directories above it.
-    func write(_ name: String, _ contents: String = "") throws {
-        try write(Array(name.utf8), Array(contents.utf8))
+    func write(_ name: String, _ contents: String = "", mode: mode_t = 0o666) throws {
+        try write(Array(name.utf8), Array(contents.utf8), mode: mode)
     }
 
-    func write(_ name: [UInt8], _ contents: [UInt8]) throws {
+    func write(_ name: [UInt8], _ contents: [UInt8], mode: mode_t = 0o666) throws {
         let full = Array(path.utf8) + [UInt8(ascii: "/")] + name
         for slash in full.indices.dropFirst() where full[slash] == UInt8(ascii: "/") {
             _ = Bytes(full[..<slash]).withCString { mkdir($0, 0o777) }
         }
-        let file = full.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+        let file = full.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode) }
         try #require(file >= 0)
         defer { close(file) }
         try #require(Glibc.write(file, contents, contents.count) == contents.count)
