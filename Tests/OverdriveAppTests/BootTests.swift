@@ -212,7 +212,7 @@ struct BootTests {
             a.addDependency(b)
             b.addDependency(a)
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = written(result?.standardErrorContent)
         #expect(said.contains("\"b\" wait for \"a\", \"a\" for \"b\": a circle never starts"), "\(said)")
     }
 

@@ -91,7 +91,7 @@ struct ServiceTests {
             final class Asker: @unchecked Sendable { @Inject(name: "x") var text: String }
             print(Asker().text)
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = written(result?.standardErrorContent)
         #expect(said.contains("Swift.String named \"x\" is not registered, and OverdriveAppTests/ServiceTests.swift:"), "\(said)")
     }
 

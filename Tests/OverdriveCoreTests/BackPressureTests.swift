@@ -87,15 +87,6 @@ struct BackPressureTests {
         open.waitUntilAllTasksAreFinished()
     }
 
-    @Test("needs a limit of 1 or more")
-    func noLimit() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = TaskQueue(pendingLimit: 0)
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("TaskQueue(pendingLimit: 0): choose 1 or more"))
-    }
-
     @Test("suspends a task that runs a closure on a full queue, and blocks no thread; cancelling wakes it", arguments: [
         TaskQueue.BackPressure.wait, .callerRuns,
     ])

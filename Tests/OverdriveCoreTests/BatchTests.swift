@@ -101,22 +101,4 @@ struct BatchTests {
         #expect(order.all == [0, 1, 2, 3, 4])
         #expect(eventually { census.alive == 0 })
     }
-
-    /// The outer one went on in the memory of the inner one, which was gone.
-    @Test("that is exchanged for another one is a broken promise with a sentence", arguments: [false, true])
-    func exchanged(throwing: Bool) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [throwing] in
-            let queue = TaskQueue()
-            queue.asyncBatch { outer in
-                try? queue.asyncBatch { inner in
-                    swap(&outer, &inner)
-                    if throwing { throw Flaw() }
-                }
-                for _ in 0..<300 { outer.async {} }
-            }
-            await queue.drained()
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one"), "\(said)")
-    }
 }

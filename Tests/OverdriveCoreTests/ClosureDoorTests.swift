@@ -7,21 +7,6 @@ import Testing
 struct ClosureDoorTests {
     private let queue = TaskQueue(scheduler: makeScheduler())
 
-    /// Submits `count` closures, each with an object of its own, and expects all objects to be gone.
-    private func expectReleases(
-        count: Int = 100, sourceLocation: SourceLocation = #_sourceLocation,
-        _ submit: (Tracked, WaitGroup) -> Void
-    ) {
-        let census = Census()
-        let group = WaitGroup()
-        for _ in 0..<count {
-            submit(census.newborn(), group)
-        }
-        group.wait()
-        #expect(census.alive == 0, sourceLocation: sourceLocation)
-        #expect(census.died == count, sourceLocation: sourceLocation)
-    }
-
     // MARK: - Layout
 
     /// A closure in memory, at its own abstraction: a generic `unsafeBitCast` would wrap it in a thunk.
@@ -64,9 +49,7 @@ struct ClosureDoorTests {
     @Test("A closure without captures runs")
     func noCaptures() {
         let group = WaitGroup()
-        for _ in 0..<1_000 {
-            queue.async(group: group) { ranWithoutCaptures.add() }
-        }
+        for _ in 0..<1_000 { queue.async(group: group) { ranWithoutCaptures.add() } }
         group.wait()
         #expect(ranWithoutCaptures.count == 1_000)
     }
@@ -75,9 +58,7 @@ struct ClosureDoorTests {
     func oneWord() {
         let sum = Counter()
         let group = WaitGroup()
-        for number in 1...1_000 {
-            queue.async(group: group) { sum.add(number) }
-        }
+        for number in 1...1_000 { queue.async(group: group) { sum.add(number) } }
         group.wait()
         #expect(sum.count == 500_500)
     }
@@ -104,13 +85,6 @@ struct ClosureDoorTests {
         }
         group.wait()
         #expect(wrong.count == 0)
-    }
-
-    @Test("A captured object is released once, before its group is empty")
-    func object() {
-        expectReleases { tracked, group in
-            queue.async(group: group) { tracked.touch() }
-        }
     }
 
     @Test("Several captured objects are released once each")
@@ -150,22 +124,6 @@ struct ClosureDoorTests {
         #expect(survivors.count == 0)
     }
 
-    @Test("An object that the closure consumes is released once")
-    func consumedCapture() {
-        let group = WaitGroup()
-        let census = Census()
-        for _ in 0..<100 {
-            let tracked = census.newborn()
-            queue.async(group: group) {
-                let moved = consume tracked
-                moved.touch()
-            }
-        }
-        group.wait()
-        #expect(census.died == 100)
-        #expect(census.alive == 0)
-    }
-
     @Test("What the closure wrote is visible to who waited for it")
     func writtenThrough() {
         let group = WaitGroup()
@@ -177,29 +135,116 @@ struct ClosureDoorTests {
         }
     }
 
-    @Test("A captured value that does not copy is destroyed once")
-    func noncopyableCapture() {
-        expectReleases { tracked, group in
-            let unique = Unique(tracked: tracked)
-            let holder = UniqueHolder(unique)
-            queue.async(group: group) { holder.touch() }
+    // MARK: - Where closures come from
+
+    /// A way to make closures that hold an object: submits one or more, which run so often.
+    private struct Make: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let runs: Int
+        let submit: @Sendable (TaskQueue, WaitGroup, Tracked, Counter) -> Void
+
+        init(_ name: String, runs: Int, _ submit: @escaping @Sendable (TaskQueue, WaitGroup, Tracked, Counter) -> Void) {
+            (testDescription, self.runs, self.submit) = (name, runs, submit)
         }
     }
 
-    // MARK: - Where closures come from
-
-    @Test("Existential captures arrive and are released")
-    func existentialCaptures() {
-        let lengths = Counter()
-        expectReleases { tracked, group in
+    private static let makes = [
+        Make("a captured object", runs: 1) { queue, group, tracked, runs in
+            queue.async(group: group) {
+                tracked.touch()
+                runs.add()
+            }
+        },
+        Make("an object that the closure consumes", runs: 1) { queue, group, tracked, runs in
+            let own = tracked
+            queue.async(group: group) {
+                let moved = consume own
+                moved.touch()
+                runs.add()
+            }
+        },
+        Make("a captured value that does not copy", runs: 1) { queue, group, tracked, runs in
+            let holder = UniqueHolder(Unique(tracked: tracked))
+            queue.async(group: group) {
+                holder.touch()
+                runs.add()
+            }
+        },
+        Make("existential captures", runs: 10) { queue, group, tracked, runs in
             let any: any Sendable = tracked
             let large: any Shape = Wide(tracked: tracked, 1, 2, 3, 4)
             let error: any Error = Trouble(tracked: tracked)
             queue.async(group: group) {
-                if any is Tracked, error is Trouble { lengths.add(large.sum) }
+                if any is Tracked, error is Trouble { runs.add(large.sum) }
             }
-        }
-        #expect(lengths.count == 1_000)
+        },
+        Make("one that a generic type has stored, which comes through its thunk", runs: 4) { queue, group, tracked, runs in
+            let body: @Sendable () -> Void = {
+                tracked.touch()
+                runs.add()
+            }
+            let listed: [@Sendable () -> Void] = [body]
+            let optional: (@Sendable () -> Void)? = body
+            let returned: @Sendable () -> Void = same(body)
+            queue.async(group: group, execute: returned)
+            queue.async(group: group, execute: listed[0])
+            if let optional { queue.async(group: group, execute: optional) }
+            queue.async(group: group) { applied(body, to: ()) }
+        },
+        Make("a method of an object", runs: 3) { queue, group, tracked, runs in
+            let worker = Worker(runs: runs, tracked: tracked)
+            queue.async(group: group, execute: worker.work)
+            queue.async(group: group, execute: Worker.twice(worker))
+        },
+        Make("a method of a value, which holds a copy", runs: 1) { queue, group, tracked, runs in
+            queue.async(group: group, execute: ValueWorker(runs: runs, tracked: tracked, padding: (1, 2, 3)).work)
+        },
+        Make("a protocol's method through an existential", runs: 1) { queue, group, tracked, runs in
+            let working: any Working = Worker(runs: runs, tracked: tracked)
+            queue.async(group: group, execute: working.work)
+        },
+        Make("one that is made of closures", runs: 3) { queue, group, tracked, runs in
+            let inner: @Sendable () -> Void = {
+                tracked.touch()
+                runs.add()
+            }
+            let middle: @Sendable () -> Void = {
+                inner()
+                inner()
+            }
+            queue.async(group: group) {
+                middle()
+                inner()
+            }
+        },
+        Make("one that submits itself again", runs: 21) { queue, group, tracked, runs in
+            @Sendable func again(_ left: Int) {
+                queue.async(group: group) {
+                    tracked.touch()
+                    runs.add()
+                    if left > 0 { again(left - 1) }
+                }
+            }
+            again(20)
+        },
+        Make("one that is submitted twice", runs: 2) { queue, group, tracked, runs in
+            let body: @Sendable () -> Void = {
+                tracked.touch()
+                runs.add()
+            }
+            queue.async(group: group, execute: body)
+            queue.async(group: group, execute: body)
+        },
+    ]
+
+    @Test("What a closure holds is released once, before its group is empty, whatever the closure was made of", arguments: makes)
+    private func releases(make: Make) {
+        let (census, group, runs) = (Census(), WaitGroup(), Counter())
+        for _ in 0..<100 { make.submit(queue, group, census.newborn(), runs) }
+        group.wait()
+        #expect(runs.count == 100 * make.runs)
+        #expect(census.alive == 0)
+        #expect(census.died == 100)
     }
 
     @Test("Closures from generic code capture their values, however these are stored")
@@ -220,55 +265,6 @@ struct ClosureDoorTests {
         #expect(matches.count == 5)
     }
 
-    @Test("A closure that a generic type has stored comes through its thunk")
-    func reabstracted() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            let body: @Sendable () -> Void = {
-                tracked.touch()
-                runs.add()
-            }
-            let listed: [@Sendable () -> Void] = [body]
-            let optional: (@Sendable () -> Void)? = body
-            let returned: @Sendable () -> Void = same(body)
-            queue.async(group: group, execute: returned)
-            queue.async(group: group, execute: listed[0])
-            if let optional { queue.async(group: group, execute: optional) }
-            queue.async(group: group) { applied(body, to: ()) }
-        }
-        #expect(runs.count == 400)
-    }
-
-    @Test("A method of an object holds the object until it ran")
-    func method() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            let worker = Worker(runs: runs, tracked: tracked)
-            queue.async(group: group, execute: worker.work)
-            queue.async(group: group, execute: Worker.twice(worker))
-        }
-        #expect(runs.count == 300)
-    }
-
-    @Test("A method of a value holds a copy")
-    func valueMethod() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            queue.async(group: group, execute: ValueWorker(runs: runs, tracked: tracked, padding: (1, 2, 3)).work)
-        }
-        #expect(runs.count == 100)
-    }
-
-    @Test("A protocol's method through an existential holds what is in it")
-    func witnessMethod() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            let working: any Working = Worker(runs: runs, tracked: tracked)
-            queue.async(group: group, execute: working.work)
-        }
-        #expect(runs.count == 100)
-    }
-
     @Test("Global, nested and C functions run like closures")
     func functions() {
         let group = WaitGroup()
@@ -284,42 +280,6 @@ struct ClosureDoorTests {
         #expect(runs.count == 1)
     }
 
-    @Test("Closures made of closures release the whole chain")
-    func nestedClosures() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            let inner: @Sendable () -> Void = {
-                tracked.touch()
-                runs.add()
-            }
-            let middle: @Sendable () -> Void = {
-                inner()
-                inner()
-            }
-            queue.async(group: group) {
-                middle()
-                inner()
-            }
-        }
-        #expect(runs.count == 300)
-    }
-
-    @Test("A closure may submit itself again, and is released after its last run")
-    func selfSubmission() {
-        let runs = Counter()
-        expectReleases(count: 20) { tracked, group in
-            again(20, tracked, runs, group)
-        }
-        #expect(runs.count == 420)
-    }
-
-    private func again(_ left: Int, _ tracked: Tracked, _ runs: Counter, _ group: WaitGroup) {
-        queue.async(group: group) {
-            runs.add()
-            if left > 0 { again(left - 1, tracked, runs, group) }
-        }
-    }
-
     @Test("Closures around throwing and returning ones run")
     func adapted() {
         let runs = Counter()
@@ -329,20 +289,6 @@ struct ClosureDoorTests {
         queue.async(group: group) { do { _ = try throwing() } catch {} }
         group.wait()
         #expect(runs.count == 2)
-    }
-
-    @Test("The closure that is submitted twice is retained twice")
-    func submittedTwice() {
-        let runs = Counter()
-        expectReleases { tracked, group in
-            let body: @Sendable () -> Void = {
-                tracked.touch()
-                runs.add()
-            }
-            queue.async(group: group, execute: body)
-            queue.async(group: group, execute: body)
-        }
-        #expect(runs.count == 200)
     }
 
     // MARK: - Every way out

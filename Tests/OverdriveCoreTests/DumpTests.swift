@@ -12,6 +12,11 @@ extension Scheduler.Dump.Worker {
         case .idle, .spare: nil
         }
     }
+
+    /// For how long it has run a closure of `queue`, if it runs one.
+    fileprivate func time(in queue: String) -> Duration? {
+        if case .runs(queue, let time) = activity { time } else { nil }
+    }
 }
 
 @Suite("A dump", .timeLimit(.minutes(10)))
@@ -40,16 +45,11 @@ struct DumpTests {
         let tiles = TaskQueue.serial(label: "tiles", scheduler: scheduler)
         let pages = TaskQueue.concurrent(label: "pages", qos: .utility, scheduler: scheduler)
         let held = TaskQueue.concurrent(label: "held", maxConcurrentTaskCount: 3, scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
+        let gate = Gate()
         held.suspend()
         for _ in 0..<4 { held.async {} }
-        for queue in [tiles, pages] {
-            queue.async {
-                inside.add()
-                gate.pass()
-            }
-        }
-        #expect(eventually { inside.count == 2 })
+        for queue in [tiles, pages] { queue.async { gate.pass() } }
+        #expect(eventually { gate.arrivals == 2 })
         for _ in 0..<10 { tiles.async {} }
         for _ in 0..<5 { pages.async {} }
         let before = ContinuousClock.now
@@ -117,23 +117,17 @@ struct DumpTests {
     func firstLook(before: Int) throws {
         let scheduler = makeScheduler(workers: 1)
         let queue = TaskQueue.serial(label: "stuck", scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
+        let gate = Gate()
         queue.suspend()
         for _ in 0..<before { queue.async {} }
-        queue.async {
-            inside.add()
-            gate.pass()
-        }
+        queue.async { gate.pass() }
         queue.resume()
-        #expect(eventually { inside.count == 1 })
+        #expect(eventually { gate.arrivals == 1 })
         let since = ContinuousClock.now
         pass(.milliseconds(300))
         let least = ContinuousClock.now - since - .milliseconds(20)  // ticks of the clock that it uses
         let worker = try #require(scheduler.dump().workers.first)
-        guard case .runs("stuck", let time) = worker.activity else {
-            Issue.record("a stuck worker: \(worker)")
-            return
-        }
+        let time = try #require(worker.time(in: "stuck"), "\(worker)")
         let atMost = try #require(worker.atMost)
         #expect(atMost >= least)
         #expect(time <= atMost)
@@ -150,7 +144,7 @@ struct DumpTests {
     func afterWait() throws {
         let scheduler = makeScheduler(workers: 1, spares: 4)
         let queue = TaskQueue.serial(label: "stuck", scheduler: scheduler)
-        let (gate, inside, back) = (Gate(), Counter(), Holder(ContinuousClock.now))
+        let (gate, back) = (Gate(), Holder(ContinuousClock.now))
         queue.suspend()
         for _ in 0..<20 { queue.async {} }
         queue.async {
@@ -159,12 +153,9 @@ struct DumpTests {
                 back.value = .now
             }
         }
-        queue.async {
-            inside.add()
-            gate.pass()
-        }
+        queue.async { gate.pass() }
         queue.resume()
-        #expect(eventually { inside.count == 1 })
+        #expect(eventually { gate.arrivals == 1 })
         let dump = scheduler.dump()
         let longest = ContinuousClock.now - back.value + .milliseconds(20)  // ticks of the clock that it uses
         let worker = try #require(dump.workers.first { $0.atMost != nil })
@@ -177,21 +168,14 @@ struct DumpTests {
     func watched() throws {
         let scheduler = makeScheduler(workers: 1)
         let queue = TaskQueue.concurrent(label: "stuck", scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
+        let gate = Gate()
         for _ in 0..<500 { queue.async {} }
-        queue.async {
-            inside.add()
-            gate.pass()
-        }
-        #expect(eventually { inside.count == 1 })
+        queue.async { gate.pass() }
+        #expect(eventually { gate.arrivals == 1 })
         queue.async {}
         pass(.milliseconds(400))
         let worker = try #require(scheduler.dump().workers.first)
-        guard case .runs("stuck", let time) = worker.activity else {
-            Issue.record("a stuck worker: \(worker)")
-            return
-        }
-        #expect(time >= .milliseconds(150))
+        #expect(try #require(worker.time(in: "stuck"), "\(worker)") >= .milliseconds(150))
         gate.open()
         queue.waitUntilAllTasksAreFinished()
     }
@@ -201,14 +185,11 @@ struct DumpTests {
         let scheduler = makeScheduler(workers: 4, spares: 8)
         let database = TaskQueue.serial(label: "db", scheduler: scheduler)
         let pages = TaskQueue.concurrent(label: "pages", scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
+        let gate = Gate()
         let (group, semaphore) = (WaitGroup(), CountingSemaphore(value: 0))
         group.enter()
-        database.async {
-            inside.add()
-            gate.pass()
-        }
-        #expect(eventually { inside.count == 1 })
+        database.async { gate.pass() }
+        #expect(eventually { gate.arrivals == 1 })
         pages.async { database.sync {} }
         pages.async { group.wait() }
         pages.async { semaphore.wait() }
@@ -222,8 +203,7 @@ struct DumpTests {
             guard case .blocks(let queue, let time) = worker.activity else { continue }
             #expect(queue == "pages" && time >= .milliseconds(180))
         }
-        let holder = try #require(
-            dump.workers.first { if case .runs("db", _) = $0.activity { true } else { false } }?.index)
+        let holder = try #require(dump.workers.first { $0.time(in: "db") != nil }?.index)
         let text = dump.description
         #expect(text.contains(" s, in sync on \"db\", which worker \(holder) runs"), "\(text)")
         #expect(text.contains(" s, for a group\n"), "\(text)")
@@ -239,12 +219,9 @@ struct DumpTests {
         let disk = TaskQueue.serial(label: "disk", scheduler: scheduler)
         let database = TaskQueue.serial(label: "db", scheduler: scheduler)
         let pages = TaskQueue.concurrent(label: "pages", scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
-        disk.async {
-            inside.add()
-            gate.pass()
-        }
-        #expect(eventually { inside.count == 1 })
+        let gate = Gate()
+        disk.async { gate.pass() }
+        #expect(eventually { gate.arrivals == 1 })
         database.async { disk.sync {} }
         #expect(eventually { scheduler.dump().workers.contains { $0.waitsFor == "in sync on \"disk\"" } })
         #expect(scheduler.dump().waitChains.isEmpty)  // two are told on one line
@@ -299,15 +276,12 @@ struct DumpTests {
         let scheduler = makeScheduler(workers: 3, spares: 8)
         let serial = TaskQueue.serial(label: "a", scheduler: scheduler)
         let limited = TaskQueue.concurrent(label: "b", maxConcurrentTaskCount: 2, scheduler: scheduler)
-        let (gate, inside) = (Gate(), Counter())
+        let gate = Gate()
         onThreads(2) { thread in
             if thread == 0 {
-                return limited.sync {
-                    inside.add()
-                    gate.pass()
-                }
+                return limited.sync { gate.pass() }
             }
-            #expect(eventually { inside.count == 1 })
+            #expect(eventually { gate.arrivals == 1 })
             let begun = Counter()
             limited.async {
                 begun.add()

@@ -28,10 +28,9 @@ struct EnvironmentTests {
             let result = try await TaskQueue().run { 5 }
             #expect(result == 5)
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
-        #expect(lines.count == 1)
-        #expect(lines.allSatisfy { $0.hasPrefix("overdrive: OVERDRIVE_WORKERS") && $0.hasSuffix("going on without it") })
+        let told = sentences(result?.standardErrorContent)
+        #expect(told.count == 1)
+        #expect(told.allSatisfy { $0.hasPrefix("overdrive: OVERDRIVE_WORKERS") && $0.hasSuffix("going on without it") })
     }
 
     @Test("names a placement", arguments: ["none", "node", "core", "automatic"])
@@ -41,7 +40,7 @@ struct EnvironmentTests {
             let result = try await TaskQueue().run { 5 }
             #expect(result == 5)
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let output = written(result?.standardErrorContent)
         #expect(!output.contains("overdrive: "))
     }
 
@@ -52,7 +51,7 @@ struct EnvironmentTests {
             setenv("OVERDRIVE_WORKERS", "3", 1)
             #expect(Scheduler.shared.workerCount == 3)
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let output = written(result?.standardErrorContent)
         #expect(output.contains("overdrive: OVERDRIVE_PLACEMENT"))
         #expect(output.contains("going on without it"))
     }
@@ -100,7 +99,7 @@ struct EnvironmentTests {
             alarm(200)
             EnvironmentTests.meet(128)
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let output = written(result?.standardErrorContent)
         #expect(output.contains("stands still: work waits, and so does each of its 5 threads (3 spares at most"))
         #expect(output.contains("waits for a semaphore"))
     }
@@ -131,7 +130,7 @@ struct EnvironmentTests {
             Scheduler.onWarning(nil)
             warn("written again")
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let output = written(result?.standardErrorContent)
         #expect(output.contains("overdrive: written again\n"))
         #expect(!output.contains("stands still") && !output.contains("OVERDRIVE_WORKERS"))
     }
@@ -142,7 +141,7 @@ struct EnvironmentTests {
             _ = Scheduler.shared.workerCount
             try Scheduler.setUpShared(spareWorkers: 1)
         }
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let output = written(result?.standardErrorContent)
         #expect(output.contains("Scheduler.setUpShared was called after the first use of Scheduler.shared"))
     }
 

@@ -132,7 +132,7 @@ struct EveryWayTests {
             let queue = kind.queue
             let (runs, submitted, group) = (Counter(), Counter(), WaitGroup())
             queue.suspend()
-            Thread.detachNewThread {
+            onThread {
                 way.submit(to: queue, group: group) { runs.add() }
                 submitted.add()
             }

@@ -4,15 +4,6 @@ import Testing
 
 @Suite("The main queue", .timeLimit(.minutes(10)))
 struct MainQueueTests {
-    @Test("run comes from there")
-    func run() async throws {
-        let result = try await TaskQueue.main.run { () -> Int in
-            MainActor.assertIsolated()
-            return 3
-        }
-        #expect(result == 3)
-    }
-
     @Test("onMain runs its closure on the main actor")
     func onMain() async {
         let count = await withCheckedContinuation { continuation in

@@ -106,8 +106,8 @@ struct ParallelBranchesTests {
     @Test("invoke tells branches that run elsewhere that one has thrown, and begins no more")
     func siblings() async throws {
         let (told, late) = (Counter(), Counter())
-        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run { () -> Problem? in
-            do throws(Problem) {
+        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
+            thrown(Problem.self) { () throws(Problem) in
                 // The last number runs here and first; the first is taken.
                 let (begun, isOver) = (Counter(), Counter())
                 try Parallel().invoke(count: 3) { i throws(Problem) in
@@ -122,9 +122,6 @@ struct ParallelBranchesTests {
                         late.add()
                     }
                 }
-                return nil
-            } catch {
-                return error
             }
         }
         #expect(problem == Problem(number: 2))

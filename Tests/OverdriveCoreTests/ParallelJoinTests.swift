@@ -45,13 +45,8 @@ struct ParallelJoinTests {
     @Test("rethrows an error from any depth, as the type it has", arguments: Caller.allCases)
     func errors(caller: Caller) async throws {
         for bad in [0, 1, 31, 32, 62, 63] {
-            let problem = try await caller.call { () -> Problem? in
-                do throws(Problem) {
-                    _ = try Self.walk(0..<64, bad: bad)
-                    return nil
-                } catch {
-                    return error
-                }
+            let problem = try await caller.call {
+                thrown(Problem.self) { () throws(Problem) in _ = try Self.walk(0..<64, bad: bad) }
             }
             #expect(problem == Problem(number: bad))
         }
@@ -62,8 +57,8 @@ struct ParallelJoinTests {
     func bothThrow() async throws {
         let scheduler = makeScheduler(workers: 2)
         let (started, ended) = (Counter(), Counter())
-        let problem = try await TaskQueue(scheduler: scheduler).run { () -> Problem? in
-            do throws(Problem) {
+        let problem = try await TaskQueue(scheduler: scheduler).run {
+            thrown(Problem.self) { () throws(Problem) in
                 _ = try Parallel.join { () throws(Problem) -> Int in
                     _ = eventually { started.count == 1 }
                     throw Problem(number: 1)
@@ -72,9 +67,6 @@ struct ParallelJoinTests {
                     ended.add()
                     throw Problem(number: 2)
                 }
-                return nil
-            } catch {
-                return error
             }
         }
         #expect(problem == Problem(number: 1))
@@ -84,14 +76,11 @@ struct ParallelJoinTests {
     @Test("does not start the second branch after the first has thrown")
     func secondNotStarted() async throws {
         let ran = Counter()
-        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 1)).run { () -> Problem? in
-            do throws(Problem) {
+        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 1)).run {
+            thrown(Problem.self) { () throws(Problem) in
                 _ = try Parallel.join { () throws(Problem) -> Int in throw Problem(number: 1) } _: {
                     () throws(Problem) -> Int in ran.add()
                 }
-                return nil
-            } catch {
-                return error
             }
         }
         #expect(problem == Problem(number: 1))
@@ -101,8 +90,8 @@ struct ParallelJoinTests {
     @Test("tells a branch that runs elsewhere that its sibling has thrown")
     func siblingThrew() async throws {
         let (started, told) = (Counter(), Counter())
-        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run { () -> Problem? in
-            do throws(Problem) {
+        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
+            thrown(Problem.self) { () throws(Problem) in
                 _ = try Parallel.join { () throws(Problem) -> Int in
                     if !eventually({ started.count == 1 }) { return 0 }
                     throw Problem(number: 1)
@@ -112,9 +101,6 @@ struct ParallelJoinTests {
                     if eventually({ Cancellation.isRequested }) { told.add() }
                     return 0
                 }
-                return nil
-            } catch {
-                return error
             }
         }
         #expect(problem == Problem(number: 1))

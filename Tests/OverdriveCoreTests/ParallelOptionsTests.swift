@@ -19,14 +19,7 @@ struct ParallelOptionsTests {
                         if i == bad { throw Problem(number: bad) }
                     }
                     var problems: [Problem?] = []
-                    func note(_ body: () throws(Problem) -> Void) {
-                        do throws(Problem) {
-                            try body()
-                            problems.append(nil)
-                        } catch {
-                            problems.append(error)
-                        }
-                    }
+                    func note(_ body: () throws(Problem) -> Void) { problems.append(thrown(Problem.self, by: body)) }
                     note { () throws(Problem) in
                         try Parallel.forEach(0..<count) { i throws(Problem) in try check(i) }
                     }

@@ -6,9 +6,10 @@ import Testing
 struct ProgressTests {
     private struct Trouble: Error {}
 
+    private let queue = TaskQueue(scheduler: makeScheduler())
+
     @Test("is nil until it is tracked")
     func untracked() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         #expect(queue.progress == nil)
         queue.setSpecific(key: TaskQueue.SpecificKey<Int>(), value: 1)
         #expect(queue.progress == nil)
@@ -43,7 +44,6 @@ struct ProgressTests {
 
     @Test("tells what failed and what was taken back")
     func endings() async throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress()
         _ = try? await queue.run { throw Trouble() }
         try await queue.run {}
@@ -59,7 +59,6 @@ struct ProgressTests {
 
     @Test("ends when the program says that no more come, or lets go of the queue", .timeLimit(.minutes(5)))
     func endsEarly() async throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress(total: 100)
         for _ in 0..<31 { queue.async {} }
         await queue.drained()
@@ -87,7 +86,6 @@ struct ProgressTests {
 
     @Test("does not count those who help in a loop of the queue")
     func helpers() {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress()
         queue.concurrentPerform(iterations: 100) { _ in }
         #expect(queue.progress?.total == 0)
@@ -95,7 +93,6 @@ struct ProgressTests {
 
     @Test("is a sequence that ends when all of it has ended")
     func updates() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         let gate = Gate()
         queue.trackProgress(total: 100)
         queue.async { gate.pass() }
@@ -113,7 +110,6 @@ struct ProgressTests {
 
     @Test("stops telling a task that is cancelled")
     func cancelledReader() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress(total: 1)
         let reader = Task {
             for await _ in queue.progressUpdates(every: .seconds(60)) {}
@@ -125,7 +121,6 @@ struct ProgressTests {
 
     @Test("has a rate after a fifth of a second, and a time that is left")
     func rate() throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress(total: 20)
         _ = queue.progress
         #expect(queue.progress?.rate == nil && queue.progress?.timeLeft == nil)
@@ -142,7 +137,6 @@ struct ProgressTests {
 
     @Test("is a line of any width")
     func line() throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         queue.trackProgress(total: 2_000)
         for _ in 0..<1_000 { queue.async {} }
         queue.waitUntilAllTasksAreFinished()
@@ -172,16 +166,14 @@ struct ProgressTests {
 
     @Test("leaves a failure out of what was submitted before")
     func failureFromBefore() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
-        let (entered, gate) = (Counter(), Gate())
+        let gate = Gate()
         let early = Task {
             try await queue.run {
-                entered.add()
                 gate.pass()
                 throw Trouble()
             }
         }
-        while entered.count == 0 { await Task.yield() }
+        while gate.arrivals == 0 { await Task.yield() }
         queue.trackProgress(total: 1)
         gate.open()
         await #expect(throws: Trouble.self) { try await early.value }

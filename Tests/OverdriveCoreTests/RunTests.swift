@@ -73,9 +73,7 @@ struct RunTests {
             Task { try await queue.run { _ = runs.add() } }
         }
         for task in tasks { task.cancel() }
-        for task in tasks {
-            await #expect(throws: CancellationError.self) { try await task.value }
-        }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         queue.resume()
         await queue.drained()
         #expect(runs.count == 0)
@@ -138,9 +136,7 @@ struct RunTests {
         }
         while queue.pendingTaskCount < 20 { await Task.yield() }
         #expect(queue.cancelAll() == 20)
-        for task in tasks {
-            await #expect(throws: CancellationError.self) { try await task.value }
-        }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         queue.resume()
     }
 
@@ -149,19 +145,13 @@ struct RunTests {
         let scheduler = makeScheduler(workers: 1)
         let queue = TaskQueue(scheduler: scheduler)
         let gate = Gate()
-        let started = Counter()
-        queue.async {
-            started.add()
-            gate.pass()
-        }
-        while started.count == 0 { await Task.yield() }
+        queue.async { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
         let tasks = (0..<20).map { _ in Task { try await queue.run { 1 } } }
         while queue.pendingTaskCount < 21 { await Task.yield() }
         let report = await scheduler.shutdown(deadline: .zero)
         #expect(report.cancelled == 20)
-        for task in tasks {
-            await #expect(throws: CancellationError.self) { try await task.value }
-        }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         gate.open()
     }
 

@@ -71,14 +71,11 @@ struct RunWithinTests {
                 while queue.pendingTaskCount > 0 { await Task.yield() }
             }
         }.value
-        let (gate, waited, began) = (Gate(), Counter(), Counter())
+        let (gate, waited) = (Gate(), Counter())
         let runs = Task(executorPreference: scheduler) {
-            try await queue.run {
-                began.add()
-                gate.pass()
-            }
+            try await queue.run { gate.pass() }
         }
-        while began.count == 0 { await Task.yield() }
+        while gate.arrivals == 0 { await Task.yield() }
         onThread {
             queue.waitUntilAllTasksAreFinished()
             waited.add()
@@ -130,12 +127,9 @@ struct RunWithinTests {
     func cancelledWhileBusy(onWorker: Bool) async {
         let (scheduler, other) = (makeScheduler(workers: 1), makeScheduler(workers: 1))
         let queue = TaskQueue.serial(scheduler: scheduler)
-        let (gate, began, runs) = (Gate(), Counter(), Counter())
-        queue.async {
-            began.add()
-            gate.pass()
-        }
-        while began.count == 0 { await Task.yield() }
+        let (gate, runs) = (Gate(), Counter())
+        queue.async { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
         let task =
             onWorker
             ? Task(executorPreference: other) { try await queue.run { _ = runs.add() } }
@@ -180,12 +174,9 @@ struct RunWithinTests {
 
     @Test("on the main queue is cancelled while it waits, and comes from there else")
     func main() async throws {
-        let (gate, began, runs) = (Gate(), Counter(), Counter())
-        TaskQueue.main.async {
-            began.add()
-            gate.pass()
-        }
-        while began.count == 0 { await Task.yield() }
+        let (gate, runs) = (Gate(), Counter())
+        TaskQueue.main.async { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
         let cancelled = Task.detached { try await TaskQueue.main.run { _ = runs.add() } }
         let other = Task.detached { try await TaskQueue.main.run { MainActor.assumeIsolated { runs.add(10) } } }
         while TaskQueue.main.pendingTaskCount < 3 { await Task.yield() }

@@ -18,15 +18,10 @@ struct ShutdownTests {
         let queue = TaskQueue.concurrent(label: "stubborn", maxConcurrentTaskCount: width, scheduler: scheduler)
         let census = Census()
         let (group, running) = (WaitGroup(), WaitGroup())
-        let (started, gate) = (Counter(), Gate())
+        let gate = Gate()
         let stuck = width == 1 ? 1 : 2
-        for _ in 0..<stuck {
-            queue.async(group: running) {
-                started.add()
-                gate.pass()
-            }
-        }
-        #expect(eventually { started.count == stuck })
+        for _ in 0..<stuck { queue.async(group: running) { gate.pass() } }
+        #expect(eventually { gate.arrivals == stuck })
         for _ in 0..<100 {
             let tracked = census.newborn()
             queue.async(group: group) { tracked.touch() }
@@ -68,14 +63,9 @@ struct ShutdownTests {
 
     @Test("loses no Swift task whose job waits at the deadline")
     func waitingSwiftTask() async throws {
-        let scheduler = try Scheduler(workers: 1, name: "brief", spareWorkers: 0)
-        let (begun, gate) = (WaitGroup(), Gate())
-        begun.enter()
-        TaskQueue(scheduler: scheduler).async {
-            begun.leave()
-            gate.pass()
-        }
-        await begun.wait()
+        let (scheduler, gate) = (makeScheduler(workers: 1), Gate())
+        TaskQueue(scheduler: scheduler).async { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
         let task = Task(executorPreference: scheduler) { 7 }
         let report = await scheduler.shutdown(deadline: .zero)
         #expect(report.cancelled == 1)
@@ -83,64 +73,35 @@ struct ShutdownTests {
         gate.open()
     }
 
-    @Test("loses no Swift task that awaits something on a worker that is stuck")
+    @Test("loses no Swift task that awaits something on a worker that is stuck, and names it by no queue's label")
     func stuckSwiftTask() async throws {
-        let scheduler = try Scheduler(workers: 1, name: "brief", spareWorkers: 0)
-        let (begun, gate) = (WaitGroup(), Gate())
-        begun.enter()
+        let (scheduler, gate) = (makeScheduler(workers: 1), Gate())
+        let queue = TaskQueue.concurrent(label: "finished long ago", scheduler: scheduler)
+        queue.async {}
+        await queue.drained()
         let task = Task(executorPreference: scheduler) {
-            begun.leave()
-            pass(gate)
+            gate.pass()
             await Task.yield()
             return 7
         }
-        await begun.wait()
+        while gate.arrivals == 0 { await Task.yield() }
         let report = await scheduler.shutdown(deadline: .zero)
         #expect(report.stuck == 1)
+        #expect(report.stuckQueues.isEmpty)
         gate.open()
         #expect(await task.value == 7)
     }
 
-    @Test("names a stuck Swift task by no queue's label")
-    func stuckTask() async {
-        let scheduler = makeScheduler(workers: 1)
-        let queue = TaskQueue.concurrent(label: "finished long ago", scheduler: scheduler)
-        queue.async {}
-        await queue.drained()
-        let started = Counter()
-        let gate = Gate()
-        let task = Task(executorPreference: scheduler) {
-            started.add()
-            pass(gate)
-        }
-        while started.count == 0 { await Task.yield() }
-        let report = await scheduler.shutdown(deadline: .zero)
-        #expect(report.stuck == 1)
-        #expect(report.stuckQueues.isEmpty)
-        gate.open()
-        await task.value
-    }
-
     @Test("names no stuck queue that has no label")
     func stuckWithoutLabel() async {
-        let scheduler = makeScheduler(workers: 1)
+        let (scheduler, gate) = (makeScheduler(workers: 1), Gate())
         let queue = TaskQueue(scheduler: scheduler)
-        let started = Counter()
-        let gate = Gate()
-        queue.async {
-            started.add()
-            gate.pass()
-        }
-        while started.count == 0 { await Task.yield() }
+        queue.async { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
         let report = await scheduler.shutdown(deadline: .zero)
         #expect(report.stuck == 1)
         #expect(report.stuckQueues.isEmpty)
         gate.open()
         await queue.drained()
-    }
-
-    /// A blocking wait, in a task on purpose.
-    private func pass(_ gate: Gate) {
-        gate.pass()
     }
 }

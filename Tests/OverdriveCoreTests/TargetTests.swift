@@ -70,32 +70,4 @@ struct TargetTests {
         #expect(queue.qos == .utility)
         #expect(queue.sync { TaskQueue.global(qos: .utility).assertOnQueue(); return 1 } == 1)
     }
-
-    @Test("cannot be on a dispatch queue")
-    func main() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = TaskQueue.serial(label: "x", target: .main)
-        }
-        #expect(said(result).contains("TaskQueue \"x\" cannot be on \"main\", which runs on a dispatch queue"))
-    }
-
-    @Test("is not waited for from a closure of its serial target")
-    func selfWait() async {
-        let waiting = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let low = TaskQueue.serial(label: "low")
-            let high = TaskQueue.serial(label: "high", target: low)
-            low.sync { wait(for: high) }
-        }
-        #expect(
-            said(waiting).contains(
-                "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the queue that it is on"))
-    }
-
-    private func said(_ result: ExitTest.Result?) -> String {
-        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-    }
-}
-
-private func wait(for queue: TaskQueue) {
-    queue.waitUntilAllTasksAreFinished()
 }

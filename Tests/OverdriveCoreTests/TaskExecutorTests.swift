@@ -176,17 +176,6 @@ struct TaskExecutorTests {
         #expect(isLinear)
     }
 
-    @Test("lives as long as tasks that prefer it")
-    func life() async {
-        for _ in 0..<50 {
-            let task = Task(executorPreference: makeScheduler()) {
-                await Task.yield()
-                return 1
-            }
-            #expect(await task.value == 1)
-        }
-    }
-
     @Test("that goes away with its last task leaves the thread that resumed it alone")
     func goesAwayWhileResumed() async {
         for _ in 0..<200 {

@@ -1,28 +1,18 @@
 import OverdriveDispatch
+import TestSupport
 import Testing
 
 extension DropIn {
     /// What ends a program in Dispatch ends it here, and says why.
     @Suite("Misuse of the drop-in types")
     struct Misuse {
-        private struct Scene: Sendable {
-            let name, words: String
-            let body: @Sendable () async -> Void
-
-            init(_ name: String, says words: String, _ body: @escaping @Sendable () async -> Void) {
-                (self.name, self.words, self.body) = (name, words, body)
-            }
-        }
-
-        @Test("ends the process with a sentence", arguments: scenes.map(\.name))
+        @Test("ends the process with a sentence", arguments: scenes.names)
         func ends(name: String) async throws {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [name] in
-                for scene in Self.scenes where scene.name == name { await scene.body() }
+                await Self.scenes.play(name)
             }
-            let words = try #require(Self.scenes.first { $0.name == name }?.words)
-            let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
-            #expect(lines.count == 1 && lines.allSatisfy { $0.contains(words) }, "\(output)")
+            let (words, told) = (try #require(Self.scenes.sentence(of: name)), sentences(result?.standardErrorContent))
+            #expect(told.count == 1 && told.allSatisfy { $0.contains(words) }, "\(told)")
         }
 
         private static let scenes = [

@@ -121,8 +121,4 @@ extension DropIn {
             #expect(target.sync { DispatchQueue.getSpecific(key: name) } == nil)
         }
     }
-
-    @Suite("DispatchGroup, DispatchSemaphore and DispatchWorkItem")
-    struct Companions {
-    }
 }

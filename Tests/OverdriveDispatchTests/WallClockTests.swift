@@ -10,6 +10,7 @@ extension DropIn {
     @Suite("Times of a wall clock that is set")
     struct WallClocks {
         private let queue = DispatchQueue(label: "wall clock")
+        private let clock = Clock(), fired = Counter()
 
         /// The machine's wall clock and what it was set on by.
         private final class Clock: Sendable {
@@ -29,6 +30,15 @@ extension DropIn {
             }
         }
 
+        /// A timer that counts its calls in `fired`; the clock keeps it.
+        @discardableResult
+        private func timer(
+            in seconds: Int64, and nanoseconds: Int64 = 0, every interval: Int64 = 0, on queue: TaskQueue? = nil
+        ) -> WallTimer {
+            let first = clock.inSeconds(seconds) + nanoseconds
+            return WallTimer(clock.clock, on: queue ?? self.queue.taskQueue, at: first, every: interval) { [fired] _ in fired.add() }
+        }
+
         private func makeSource(_ handler: @escaping @Sendable (UInt) -> Void) -> OverdriveDispatch.DispatchSource {
             let source = OverdriveDispatch.DispatchSource(SourceCore(on: queue))
             source.setEventHandler { [unowned source] in handler(source.data) }
@@ -37,13 +47,7 @@ extension DropIn {
 
         @Test("a timer of an hour is due at once when the clock is set on by an hour, and goes when it is over")
         func setOn() {
-            let clock = Clock()
-            let fired = Counter()
-            weak var kept: WallTimer?
-            do {
-                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(3600)) { _ in fired.add() }
-                kept = timer
-            }
+            weak let kept = timer(in: 3600)
             clock.set(on: 1800)
             queue.sync {}
             #expect(fired.count == 0 && kept != nil)
@@ -53,10 +57,8 @@ extension DropIn {
 
         @Test("a time that is put off again by setting the clock back does not come, and comes when the clock is there")
         func setBack() {
-            let clock = Clock()
-            let fired = Counter()
             queue.suspend()
-            WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0) + 20_000_000) { _ in fired.add() }
+            timer(in: 0, and: 20_000_000)
             clock.set(on: -3600)
             queue.resume()
             Thread.sleep(forTimeInterval: 0.08)
@@ -67,10 +69,8 @@ extension DropIn {
 
         @Test("a clock that is set back just before a timer's call begins makes that call no earlier")
         func setBackUntold() {
-            let clock = Clock()
-            let fired = Counter()
             queue.suspend()
-            WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { _ in fired.add() }
+            timer(in: 0)
             Thread.sleep(forTimeInterval: 0.02)
             clock.set(on: -3600, telling: false)
             queue.resume()
@@ -82,14 +82,8 @@ extension DropIn {
 
         @Test("a timer whose only call was taken back with what its queue had goes, and comes no more when the clock is set")
         func takenBack() {
-            let clock = Clock()
-            let fired = Counter()
-            weak var kept: WallTimer?
             queue.suspend()
-            do {
-                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { _ in fired.add() }
-                kept = timer
-            }
+            weak let kept = timer(in: 0)
             #expect(eventually { queue.taskQueue.cancelAll() == 1 })
             queue.resume()
             #expect(eventually { kept == nil })
@@ -100,15 +94,8 @@ extension DropIn {
 
         @Test("a repeating timer leaves the clock when its scheduler is shut down, and is not armed by it again")
         func shutDown() throws {
-            let clock = Clock()
-            let fired = Counter()
             let scheduler = try Scheduler(workers: 1)
-            weak var kept: WallTimer?
-            do {
-                let ours = TaskQueue.serial(label: "wall clock, own", scheduler: scheduler)
-                let timer = WallTimer(clock.clock, on: ours, at: clock.inSeconds(3600), every: 1_000_000_000) { _ in fired.add() }
-                kept = timer
-            }
+            weak let kept = timer(in: 3600, every: 1_000_000_000, on: .serial(label: "wall clock, own", scheduler: scheduler))
             clock.set(on: 1)
             #expect(kept != nil)
             scheduler.shutdown(deadline: .zero)
@@ -119,13 +106,7 @@ extension DropIn {
 
         @Test("a repeating timer that a set clock arms again outlives the call that it had before")
         func armedAgain() throws {
-            let clock = Clock()
-            let fired = Counter()
-            weak var kept: WallTimer?
-            do {
-                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(3600), every: 1_000_000_000) { _ in fired.add() }
-                kept = timer
-            }
+            weak let kept = timer(in: 3600, every: 1_000_000_000)
             // Each has a call of its own, which goes; what its going says is said once more.
             for round in 1...100 {
                 clock.set(on: 1)
@@ -141,7 +122,6 @@ extension DropIn {
 
         @Test("a source counts the intervals that the clock passed over, keeps to whole ones from the first time, and stops")
         func repeating() {
-            let clock = Clock()
             let told = Log<UInt>()
             let over = DispatchSemaphore(value: 0)
             let source = makeSource { told.note($0) }
@@ -167,22 +147,20 @@ extension DropIn {
 
         @Test("a source that was set by the clock and then by the machine's does not follow the clock any more")
         func otherTimes() {
-            let clock = Clock()
-            let told = Counter()
-            let source = makeSource { _ in told.add() }
+            let source = makeSource { [fired] _ in fired.add() }
             source.core.schedule(atWall: clock.inSeconds(60), every: nil, of: clock.clock)
             source.activate()
             source.schedule(deadline: .now() + 3600)
             clock.set(on: 120)
             queue.sync {}
-            #expect(told.count == 0)
+            #expect(fired.count == 0)
             source.core.schedule(atWall: clock.inSeconds(60), every: nil, of: clock.clock)
             clock.set(on: 120)
-            #expect(eventually { told.count == 1 })
+            #expect(eventually { fired.count == 1 })
             source.core.schedule(atWall: nil, every: 1, of: clock.clock)
             clock.set(on: 1 << 31)
             queue.sync {}
-            #expect(told.count == 1)
+            #expect(fired.count == 1)
         }
 
         @Test("the machine's clock is watched from its first timer on")

@@ -5,23 +5,6 @@ import Testing
 /// Tasks that are made of tasks, and others who listen to what one says on its way.
 @Suite("Tasks made of tasks", .timeLimit(.minutes(10)))
 struct ChainTests {
-    /// A task that says what the test has it say. Its body has returned.
-    private static func spoken() -> (Task<Int>, Task<Int>.Emitter) {
-        let emitters = Log<Task<Int>.Emitter>()
-        let task = Task<Int> { emit in
-            emitters.note(emit)
-            return {}
-        }
-        task.start()
-        return (task, emitters.all[0])
-    }
-
-    private static func all(of updates: AsyncThrowingStream<Int, any Error>) async throws -> [Int] {
-        var seen: [Int] = []
-        for try await update in updates { seen.append(update) }
-        return seen
-    }
-
     @Test("Who comes while handlers of the outcome are called has the last update before the outcome")
     func comesDuringHandlers() async throws {
         let (made, streams, heard) = (Log<Task<Int>>(), Log<AsyncThrowingStream<Int, any Error>>(), Log<[Int]>())
@@ -47,32 +30,31 @@ struct ChainTests {
         #expect(heard.all == [[7]])
         for task in made.all { #expect(try await task.value == 7) }
         #expect(made.all.count == 4)
-        #expect(try await Self.all(of: streams.all[0]) == [7])
+        #expect(try await all(of: streams.all[0]) == [7])
     }
 
     @Test("Who stands in the line behind the outcome has the last update before it")
     func standsBehindTheOutcome() async throws {
-        let (entered, gate) = (Counter(), Gate())
+        let gate = Gate()
         let source = Task<Int> { emit in
             emit(.value(7))
             return {}
         }
         source.onUpdate { _ in
-            entered.add()
             gate.pass()
         }
         TaskQueue().add(task: source)
-        #expect(eventually { entered.count == 1 })
+        #expect(eventually { gate.arrivals == 1 })
         let (derived, updates) = (source.then { $0 }, source.updates)
         derived.start()
         gate.open()
         #expect(try await derived.value == 7)
-        #expect(try await Self.all(of: updates) == [7])
+        #expect(try await all(of: updates) == [7])
     }
 
     @Test("A task that nobody else holds may go when another follows it, and when what is made of it is cancelled")
     func goesWhenFollowed() {
-        let (source, emit) = Self.spoken()
+        let (source, emit) = spoken()
         let census = Census()
         let derived = source.then { _ -> Task<Int> in
             let tracked = census.newborn()
@@ -90,20 +72,19 @@ struct ChainTests {
 
     @Test("An update that comes while the value of the one before is told is waited for")
     func updateWithinUpdate() async throws {
-        let (source, emit) = Self.spoken()
-        let (entered, gate) = (Counter(), Gate())
+        let (source, emit) = spoken()
+        let gate = Gate()
         emit(.update(1))
         let derived = source.then { number -> Task<Int> in
             if number == 1 { return Task.inline { 10 } }
             return Task.inline {
-                entered.add()
                 gate.pass()
                 return 20
             }
         }
         derived.onUpdate { if $0 == 10 { emit(.update(2)) } }
         TaskQueue.serial().add(task: derived)
-        #expect(eventually { entered.count == 1 })
+        #expect(eventually { gate.arrivals == 1 })
         emit(.completion)
         gate.open()
         #expect(try await derived.value == 20)
@@ -111,7 +92,7 @@ struct ChainTests {
 
     @Test("What nobody listens to any more is not begun")
     func nothingIsBegunForNobody() {
-        let (source, emit) = Self.spoken()
+        let (source, emit) = spoken()
         let (transforms, begun) = (Counter(), Counter())
         let following = source.then { _ -> Task<Int> in
             transforms.add()
@@ -133,7 +114,7 @@ struct ChainTests {
 
     @Test("Updates whose queue discards them cancel the task that is switched to it")
     func switchedToWhatDiscards() async {
-        let (source, emit) = Self.spoken()
+        let (source, emit) = spoken()
         let queue = TaskQueue.serial()
         queue.suspend()
         let switched = source.switchTo(queue)
@@ -251,14 +232,14 @@ struct ChainTests {
     @Test("Updates end with the outcome, whoever brings it")
     func endsWithTheOutcome() async throws {
         for round in 0..<2_000 {
-            let (task, emit) = Self.spoken()
+            let (task, emit) = spoken()
             let updates = task.updates
             emit(.update(1))
             await withTaskGroup { group in
                 group.addTask { if round % 2 == 0 { emit(.completion) } else { emit(.value(2)) } }
                 group.addTask { task.finish(with: .value(3)) }
             }
-            let seen = try await Self.all(of: updates)
+            let seen = try await all(of: updates)
             let outcome = try await task.value
             #expect(seen.last == outcome, "\(seen) and \(outcome)")
         }

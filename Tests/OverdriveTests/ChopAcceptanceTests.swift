@@ -225,12 +225,11 @@ struct ChopAcceptanceTests {
     @Test("MainFromBackground")
     func mainFromBackground() async throws {
         let isMain = Log<Bool>()
-        _ = MainQueueMark.key
         let task = Task<Void> { emit in
             DispatchQueue.global(qos: .background).async { emit(.completion) }
             return {}
         }.switchTo(.main)
-        task.onCompletion { isMain.note(MainQueueMark.isHere) }
+        task.onCompletion { isMain.note(isOnMain()) }
         task.registerIn(group)
         try await task.value
         #expect(eventually { isMain.all == [true] })
@@ -243,18 +242,5 @@ struct ChopAcceptanceTests {
         task.onUpdate { _ in band.note(.current) }.registerIn(group)
         #expect(try await task.value == "Test")
         #expect(band.all == [.background])
-    }
-}
-
-/// Whether the caller is on the main dispatch queue.
-enum MainQueueMark {
-    static let key = {
-        let key = DispatchSpecificKey<Bool>()
-        DispatchQueue.main.setSpecific(key: key, value: true)
-        return key
-    }()
-
-    static var isHere: Bool {
-        DispatchQueue.getSpecific(key: key) == true
     }
 }

@@ -169,29 +169,6 @@ struct DefectTests {
 
     // 9, retries as recursion: RetryTests.many. 10, vacuous tests: OverdriveAcceptanceTests.cancelled, cancelSuspended.
 
-    @Test("A task that is added twice is a broken promise with a sentence")
-    func addedTwice() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = TaskQueue()
-            let task = Task.inline {}
-            task.name = "twice"
-            queue.add(task: task)
-            queue.add(task: task)
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("TaskQueue.add(task:) of \"twice\", which was added or started before: make a new task"), "\(said)")
-    }
-
-    @Test("A body that is missing is a broken promise with a sentence")
-    func noBody() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue().add(task: Task<Int>())
-            try await AsyncTask.sleep(for: .seconds(60))
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("Task.run() of a Task<Int> is not overridden"), "\(said)")
-    }
-
     // MARK: Chop
 
     @Test("A failure is told before the completion, and both once")

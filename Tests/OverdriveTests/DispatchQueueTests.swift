@@ -174,40 +174,6 @@ struct DispatchQueueTests {
         #expect(queue.maxConcurrentTaskCount == TaskQueue.unlimited)
     }
 
-    @Test("refuses what only the dispatch queue can do, with a sentence")
-    func misuse() async {
-        func said(_ result: ExitTest.Result?) -> String {
-            String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        }
-        let suspended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue(queue: DispatchQueue(label: "legacy")).suspend()
-        }
-        #expect(
-            said(suspended).contains(
-                "overdrive: TaskQueue.suspend() of \"legacy\", which runs on a dispatch queue: it has no limits of its own\n"))
-        let cancelled = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue(queue: DispatchQueue(label: "legacy")).cancelAll()
-        }
-        #expect(
-            said(cancelled).contains("overdrive: TaskQueue.cancelAll(): a dispatch queue's closures cannot be taken back\n"))
-        let waited = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = TaskQueue(queue: DispatchQueue(label: "legacy"))
-            queue.async { queue.waitUntilAllTasksAreFinished() }
-            await queue.drained()
-        }
-        #expect(
-            said(waited).contains(
-                "overdrive: TaskQueue.waitUntilAllTasksAreFinished() of \"legacy\" from one of its own closures would wait "
-                    + "for itself\n"))
-        let tracked = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue(queue: DispatchQueue(label: "legacy")).trackProgress()
-        }
-        #expect(
-            said(tracked).contains(
-                "overdrive: TaskQueue.trackProgress(total:) of \"legacy\", which runs on a dispatch queue: its closures are "
-                    + "not counted\n"))
-    }
-
     @Test("gives the closures of a batch the batch's quality of service")
     func batch() async {
         let queue = TaskQueue(queue: DispatchQueue(label: "legacy", qos: .utility))

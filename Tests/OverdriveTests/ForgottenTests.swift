@@ -8,13 +8,7 @@ import Testing
 /// Nobody waits for ever for what nobody will bring.
 @Suite("What is forgotten", .timeLimit(.minutes(10)))
 struct ForgottenTests {
-    /// Where a program keeps an emitter.
-    private final class Kept: Sendable {
-        private let emitters = Log<Task<Int>.Emitter>()
-        func keep(_ emitter: Task<Int>.Emitter) { emitters.note(emitter) }
-    }
-
-    /// The same, for one, which is let go of when it is taken.
+    /// Where a program keeps an emitter until it is taken.
     private final class Held: Sendable {
         private let emitter = Mutex<Task<Int>.Emitter?>(nil)
         func put(_ emit: Task<Int>.Emitter) { emitter.withLock { $0 = emit } }
@@ -130,9 +124,9 @@ struct ForgottenTests {
 
     @Test("A dependent that was cancelled does not keep what it waited for")
     func cancelledDependent() {
-        let (kept, ended) = (Kept(), Log<Bool>())
+        let (kept, ended) = (Log<Task<Int>.Emitter>(), Log<Bool>())
         var task: Task<Int>? = Task<Int> { emit in
-            kept.keep(emit)
+            kept.note(emit)
             return {}
         }
         task?.onCompletion { (result: Result<Int, any Error>) in ended.note(result.error is CancellationError) }
@@ -272,24 +266,13 @@ struct ForgottenTests {
         }
     }
 
-    /// A task that says what the test has it say. Its body has returned.
-    private func spoken<T: Sendable>(of type: T.Type) -> (Task<T>, Task<T>.Emitter) {
-        let emitters = Log<Task<T>.Emitter>()
-        let task = Task<T> { emit in
-            emitters.note(emit)
-            return {}
-        }
-        task.start()
-        return (task, emitters.all[0])
-    }
-
     /// The first attempt's emitter spoke for the second, too: a task that nobody would ever finish was waited for.
     @Test("An emitter that was kept in one attempt does not speak for the next")
     func spokenForOnce() {
-        let (attempts, kept) = (Counter(), Kept())
+        let (attempts, kept) = (Counter(), Log<Task<Int>.Emitter>())
         var task: Task<Int>? = Task<Int> { emit in
             if attempts.add() == 1 {
-                kept.keep(emit)
+                kept.note(emit)
                 emit(.failure(Flaw()))
             }
             return {}

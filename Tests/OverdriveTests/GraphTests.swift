@@ -12,18 +12,6 @@ private let many = {
 
 @Suite("Graphs of tasks", .timeLimit(.minutes(10)))
 struct GraphTests {
-    @Test("a chain that is added in reverse runs from its beginning")
-    func reverse() async {
-        let log = Log<Int>()
-        let tasks = (1...3).map { number in Task.inline { log.note(number) } }
-        tasks[1].add(dependency: tasks[0])
-        tasks[2].add(dependency: tasks[1])
-        let queue = TaskQueue()
-        for task in tasks.reversed() { queue.add(task: task) }
-        _ = await tasks[2].result()
-        #expect(log.all == [1, 2, 3])
-    }
-
     @Test("a dependency that nobody adds is brought along, to the dependent's queue")
     func broughtAlong() async throws {
         let (first, second) = (Task.inline { 1 }, Task.inline { 2 })
@@ -340,28 +328,5 @@ struct GraphTests {
         #expect(plain.isCancelled && dependent.isCancelled)
         #expect(full.rejectedTaskCount == 2)
         full.resume()
-    }
-
-    @Test("circles are found when they are closed, and the message shows the way round")
-    func circle() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let (a, b, c) = (Task.inline {}, Task.inline {}, Task.inline {})
-            (a.name, b.name, c.name) = ("a", "b", "c")
-            a.add(dependency: b)
-            b.add(dependency: c)
-            c.add(dependency: a)
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("Task.add(dependency:) would have \"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\": a circle never starts"), "\(said)")
-    }
-
-    @Test("a task that is to wait for itself is told so")
-    func itself() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let task = Task.inline {}
-            task.add(dependency: task)
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("a task cannot wait for itself"), "\(said)")
     }
 }

@@ -59,7 +59,7 @@ struct RuleTests {
         task.add(observer: threads)
         task.onValue { _ in threads.note("finisher") }.onCompletion { threads.note("finisher") }
         body.enter()
-        Thread.detachNewThread {
+        onThread {
             threads.note("adder")
             queue.add(task: task)
             body.leave()
@@ -67,7 +67,7 @@ struct RuleTests {
         await body.wait()
         #expect(eventually { task.isExecuting })
         body.enter()
-        Thread.detachNewThread {
+        onThread {
             threads.note("finisher")
             task.finish(with: .value(1))
             body.leave()
@@ -82,12 +82,11 @@ struct RuleTests {
     @Test("On TaskQueue.main body and handlers are on the main queue, and what throws there reaches onError")
     func mainQueue() async throws {
         let isMain = Log<Bool>()
-        _ = MainQueueMark.key
         let task = Task<Int>.inline {
-            isMain.note(MainQueueMark.isHere)
+            isMain.note(isOnMain())
             throw Flaw(number: 4)
         }
-        task.onError { _ in isMain.note(MainQueueMark.isHere) }.onCompletion { isMain.note(MainQueueMark.isHere) }
+        task.onError { _ in isMain.note(isOnMain()) }.onCompletion { isMain.note(isOnMain()) }
         TaskQueue.main.add(task: task)
         #expect((await task.result().error as? Flaw)?.number == 4)
         #expect(eventually { isMain.all == [true, true, true] })

@@ -175,7 +175,7 @@ struct WaitingTests {
             TaskQueue().add(tasks: [task])
             try await AsyncTask.sleep(for: .seconds(300))
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = written(result?.standardErrorContent)
         let call = place == .run ? "wait()" : "waitUntilFinished()"
         #expect(said.contains("Task.\(call) of \"itself\" in its own body would wait for itself"), "\(said)")
     }

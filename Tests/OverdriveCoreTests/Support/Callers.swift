@@ -48,3 +48,13 @@ func scrambled(_ count: Int, below limit: Int = .max, seed: UInt64 = 1) -> [Int]
         return Int(state >> 33) % limit
     }
 }
+
+/// What `body` throws, as the type it has.
+func thrown<E: Error>(_ type: E.Type, by body: () throws(E) -> Void) -> E? {
+    do throws(E) {
+        try body()
+        return nil
+    } catch {
+        return error
+    }
+}

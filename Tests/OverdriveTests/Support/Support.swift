@@ -1,2 +1,19 @@
 // What the suites have in common, for each file of this one.
 @_exported import TestSupport
+import Overdrive
+
+/// A task that says what the test has it say. Its body has returned.
+func spoken<T: Sendable>(of type: T.Type = Int.self) -> (Task<T>, Task<T>.Emitter) {
+    let emitters = Log<Task<T>.Emitter>()
+    let task = Task<T> { emit in
+        emitters.note(emit)
+        return {}
+    }
+    task.start()
+    return (task, emitters.all[0])
+}
+
+/// All that a task says, to its end.
+func all<T>(of updates: AsyncThrowingStream<T, any Error>) async throws -> [T] {
+    try await updates.reduce(into: []) { $0.append($1) }
+}

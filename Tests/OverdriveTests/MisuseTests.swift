@@ -1,0 +1,76 @@
+import Dispatch
+import Overdrive
+import Testing
+
+/// Broken promises end the process with one sentence that names the call.
+@Suite("Misuse", .timeLimit(.minutes(10)))
+struct MisuseTests {
+    @Test("ends the process with a sentence", arguments: scenes.names)
+    func ends(name: String) async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [name] in
+            await Self.scenes.play(name)
+        }
+        #expect(sentences(result?.standardErrorContent) == ["overdrive: \(try #require(Self.scenes.sentence(of: name)))"])
+    }
+
+    private static func legacy() -> TaskQueue { TaskQueue(queue: DispatchQueue(label: "legacy")) }
+
+    private static let scenes = [
+        Scene(
+            "a task that is added twice",
+            says: "TaskQueue.add(task:) of \"twice\", which was added or started before: make a new task"
+        ) {
+            let (queue, task) = (TaskQueue(), Task.inline {})
+            task.name = "twice"
+            queue.add(task: task)
+            queue.add(task: task)
+        },
+        Scene(
+            "a body that is missing",
+            says: "Task.run() of a Task<Int> is not overridden: override it, without calling super, or make the task from a "
+                + "closure"
+        ) {
+            TaskQueue().add(task: Task<Int>())
+            try? await AsyncTask.sleep(for: .seconds(60))
+        },
+        Scene(
+            "a circle, whose message shows the way round",
+            says: "Task.add(dependency:) would have \"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\": a circle never starts"
+        ) {
+            let (a, b, c) = (Task.inline {}, Task.inline {}, Task.inline {})
+            (a.name, b.name, c.name) = ("a", "b", "c")
+            a.add(dependency: b)
+            b.add(dependency: c)
+            c.add(dependency: a)
+        },
+        Scene(
+            "a circle of groups",
+            says: "TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled "
+                + "without end"
+        ) {
+            let (outer, middle, inner) = (TaskGroup(), TaskGroup(), TaskGroup())
+            outer.register(middle)
+            middle.register(inner)
+            inner.register(outer)
+        },
+        Scene(
+            "suspend of a dispatch queue",
+            says: "TaskQueue.suspend() of \"legacy\", which runs on a dispatch queue: it has no limits of its own"
+        ) { legacy().suspend() },
+        Scene(
+            "cancelAll of a dispatch queue", says: "TaskQueue.cancelAll(): a dispatch queue's closures cannot be taken back"
+        ) { legacy().cancelAll() },
+        Scene(
+            "waiting for a dispatch queue from one of its closures",
+            says: "TaskQueue.waitUntilAllTasksAreFinished() of \"legacy\" from one of its own closures would wait for itself"
+        ) {
+            let queue = legacy()
+            queue.async { queue.waitUntilAllTasksAreFinished() }
+            await queue.drained()
+        },
+        Scene(
+            "progress of a dispatch queue",
+            says: "TaskQueue.trackProgress(total:) of \"legacy\", which runs on a dispatch queue: its closures are not counted"
+        ) { legacy().trackProgress() },
+    ]
+}
