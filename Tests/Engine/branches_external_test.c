@@ -338,6 +338,30 @@ TEST(a_forked_child_forks_branches_of_its_own)
     assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
 }
 
+static void join_what_the_parent_runs(void *branch)
+{
+    od_join(branch, gate_job, NULL);
+}
+
+/* A child would wait for ever for a thread that it does not have. */
+TEST(a_forked_child_says_that_it_joins_a_branch_that_a_thread_of_its_parent_runs)
+{
+    od_pool *pool = pool_of(2);
+    gate door = {0};
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork(gate_job, &door);
+    bool taken = COMES_TRUE(atomic_load(&door.waiting) == 1);
+    outcome it = in_a_child(join_what_the_parent_runs, branch, 10);
+    gate_open(&door);
+    od_join(branch, gate_job, &door);
+    od_forks_leave(&scope);
+    assert_true(taken);
+    assert_non_null(strstr(it.said, "another thread ran its sibling"));
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* Another thread's forks are the parent's: the child runs none of them, and joins none. */
 static struct {
     od_pool *pool;

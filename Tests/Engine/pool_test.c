@@ -1,7 +1,6 @@
 /* pool/: options, threads that come when needed, a size that changes under way, limits that
  * are followed, and threads that cannot be had. */
 #include "Support/frozen_reader.h"
-#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/prng.h"
@@ -338,7 +337,7 @@ TEST(who_leaves_the_bench_takes_no_place_along)
     assert_comes_true(atomic_load(&door.waiting) == 3);
     assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
     gate_open(&door);
-    assert_comes_true(LOCKED(&pool->team.lock, pool->team.present - pool->monitor_present) == 2);
+    assert_comes_true(workers_present(pool) == 2);
     assert_int_equal(metrics_of(pool).active, 1);
     od_pool_free(pool);
 }
