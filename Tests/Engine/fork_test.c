@@ -8,7 +8,7 @@
 #include "job/group.h"
 
 static od_pool *pool;
-static od_queue *serial, *open_queue;
+static od_queue *serial, *open_queue, *on_serial;
 
 /* What a child does with everything that it inherits. */
 static void use_everything(void *unused)
@@ -101,6 +101,7 @@ static void grow_and_free(void *unused)
 
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 1000));
+    od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     od_stop_report report;
     child_expects(od_pool_stop(pool, INT64_MAX, &report) == OD_OK);
     child_expects(report.cancelled == 0 && report.stuck == 0);
@@ -112,13 +113,17 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
     set_up_queues();
     use_everything(NULL);
     assert_child_succeeds(grow_and_free, NULL);
+    (void)od_pool_stop(pool, 0, NULL);
+    assert_child_succeeds(grow_and_free, NULL); /* its stop has no deadline, whatever its parent's had */
     tear_down_queues();
 }
 
 static void use_everything_and_run_none_of(void *parents_jobs)
 {
     use_everything(NULL);
-    child_expects(od_queue_pending(serial) == 0);
+    child_expects(od_queue_pending(serial) == 0 && od_queue_pending(on_serial) == 0);
+    run_in(on_serial, no_job, NULL);
+    child_expects(od_queue_wait(on_serial, HANG_NS));
     child_expects(atomic_load((atomic_ullong *)parents_jobs) == 0);
 }
 
@@ -129,16 +134,18 @@ TEST(what_waited_is_the_parents)
 
     set_up_queues();
     od_group *group = od_group_create();
+    on_serial = od_queue_create_with(pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = serial});
     od_queue_async(serial, group, OD_QUEUE_BAND, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < 100; i++)
-        od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
+        od_queue_async(i % 2 ? serial : on_serial, group, OD_QUEUE_BAND, count_job, &ran);
     assert_child_succeeds(use_everything_and_run_none_of, &ran); /* nor waits for the gate */
     assert_int_equal(atomic_load(&ran), 0);
     gate_open(&door);
     assert_true(od_group_wait(group, HANG_NS));
     assert_int_equal(atomic_load(&ran), 100);
     od_group_release(group);
+    od_queue_release(on_serial);
     tear_down_queues();
 }
 
@@ -210,7 +217,7 @@ static void expect_the_parent(void *unused)
         _exit(1);
 }
 
-static void assert_the_child_ended(void)
+static void assert_the_child_ended(int with)
 {
     int status = -1;
 
@@ -219,7 +226,32 @@ static void assert_the_child_ended(void)
     if (!ended)
         kill(forker.child, SIGKILL);
     assert_true(ended);
-    assert_int_equal(status, 0);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, with);
+}
+
+enum { AT_THE_NEXT = 7 };
+
+static void end_at_the_next(void *unused)
+{
+    _exit(getpid() != forker.parent ? AT_THE_NEXT : 1);
+}
+
+static void fork_and_submit(void *unused)
+{
+    fork_and_come_back(NULL);
+    if (forker.child == 0)
+        od_queue_async(serial, NULL, OD_QUEUE_BAND, end_at_the_next, NULL);
+}
+
+/* The child's thread is no worker, and holds the queue's place: nobody else may serve the line there. */
+TEST(who_forks_in_a_queues_job_serves_its_line_in_the_child_too)
+{
+    forker.parent = getpid();
+    atomic_store(&forker.told, false);
+    set_up_queues();
+    od_queue_async(serial, NULL, OD_QUEUE_BAND, fork_and_submit, NULL);
+    assert_the_child_ended(AT_THE_NEXT);
+    tear_down_queues();
 }
 
 enum { NOTHING_FOLLOWS, A_JOB_OF_A_QUEUE, A_JOB_OF_THE_POOL, FOLLOWERS };
@@ -246,7 +278,7 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
         else if (follower == A_JOB_OF_THE_POOL)
             od_pool_submit(pool, OD_BAND_DEFAULT, expect_the_parent, NULL);
         gate_open(&door);
-        assert_the_child_ended();
+        assert_the_child_ended(0);
         assert_true(od_queue_wait(serial, HANG_NS));
         od_group_release(group);
         tear_down_queues();
@@ -275,7 +307,7 @@ TEST(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent)
     od_timer *timer = od_timer_create_elsewhere(pool, &options, fork_in_the_delivery);
     assert_non_null(timer);
     od_timer_start(timer);
-    assert_the_child_ended();
+    assert_the_child_ended(0);
     od_timer_release(timer);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }

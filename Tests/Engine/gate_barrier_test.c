@@ -119,6 +119,7 @@ QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it)
     assert_true(odi_queue_push(queue, labelled, NULL)); /* … and now knows */
     assert_comes_true(atomic_load(&alone) == 1);
     assert_int_equal(atomic_load(&ran), 1);
+    assert_int_equal(barriers_in(queue), 0);
     end_queue(queue);
 }
 
@@ -366,13 +367,21 @@ QUEUE_TEST(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate door = {0};
+    pthread_t thread;
 
+    memset(&visitor, 0, sizeof visitor);
+    visitor.queue = queue;
     add_barrier(queue, no_job, NULL);
     hold_a_job(queue, &door);
     add_barrier(queue, no_job, NULL);
-    assert_comes_true(od_queue_cancel_all(queue) == 1);
+    pthread_create(&thread, NULL, visit, NULL);
+    assert_comes_true(waiting_in(queue) == 2); /* the barrier, and who came after it */
+    assert_int_equal(od_queue_cancel_all(queue), 1);
     assert_int_equal(barriers_in(queue), 0);
-    run_synced(queue, no_job, NULL); /* beside the job that waits */
+    assert_comes_true(atomic_load(&visitor.inside.waiting) == 1); /* beside the job that waits */
+    run_synced(queue, no_job, NULL);
+    gate_open(&visitor.inside);
+    pthread_join(thread, NULL);
     gate_open(&door);
     end_queue(queue);
 }

@@ -575,6 +575,7 @@ static bool holds_hands(od_queue *queue) { return LOOK(queue, queue->batches != 
 
 QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
 {
+    enum { BEFORE = ODI_DRAIN_BATCHES * (ODI_DRAIN_BATCH_MOST + 1), BEHIND = 20 }; /* once more than there are drain batches */
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
     gate door = {0};
@@ -582,15 +583,16 @@ QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
     assert_false(holds_hands(queue));
     for (int round = 1; round <= 3; round++) {
         od_queue_suspend(queue);
+        add_many(queue, BEFORE, count_job, &ran);
         add(queue, gate_job, &door);
-        add_many(queue, 20, count_job, &ran);
+        add_many(queue, BEHIND, count_job, &ran);
         od_queue_resume(queue);
         assert_comes_true(atomic_load(&door.waiting) == 1);
-        assert_true(holds_hands(queue));
+        assert_true(holds_hands(queue) && LOOK(queue, odi_queue_offered(queue)) > 0);
         gate_open(&door);
         assert_true(od_queue_wait(queue, HANG_NS));
         assert_comes_true(!holds_hands(queue));
-        assert_int_equal(atomic_load(&ran), round * 20);
+        assert_int_equal(atomic_load(&ran), round * (BEFORE + BEHIND));
         door = (gate){0};
     }
     od_queue_release(queue);

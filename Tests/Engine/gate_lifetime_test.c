@@ -19,11 +19,21 @@ QUEUE_TEST(a_released_queue_still_runs_what_it_was_given)
 
 QUEUE_TEST(a_released_queues_memory_serves_again)
 {
-    od_queue *first = queue_of(1);
+    od_queue *first = queue_of(1), *target = queue_of(1), *cancelled = queue_on(target, 1, "cancelled");
+    gate door = {0};
 
     add(first, no_job, NULL);
     end_queue(first);
     assert_comes_true(serves_again(first));
+
+    hold_a_job(target, &door);
+    add(cancelled, no_job, NULL);
+    assert_int_equal(od_queue_cancel_all(cancelled), 1);
+    od_queue_release(cancelled);
+    assert_false(serves_again(cancelled)); /* its drainer is on the way, and ends it */
+    gate_open(&door);
+    assert_comes_true(serves_again(cancelled));
+    end_queue(target);
 }
 
 QUEUE_TEST(a_queue_that_is_released_within_a_sync_is_over_with_that)

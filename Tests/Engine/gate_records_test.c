@@ -128,6 +128,44 @@ QUEUE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life)
     od_queue_release(sleeper.queue);
 }
 
+static void *release_the_queue(void *queue)
+{
+    od_queue_release(queue);
+    return NULL;
+}
+
+/* A submitter is late: the record is its queue's no more, and its group's still, which waits for that count. The first
+ * group's lock keeps the end of the queue from going on meanwhile. */
+QUEUE_TEST(who_waits_for_a_count_that_came_too_late_is_woken_when_the_queue_is_over)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    od_group *first = od_group_create();
+    pthread_t releaser, waiter;
+
+    sleeper.group = od_group_create();
+    atomic_store(&sleeper.woken, false);
+    od_queue_async(queue, first, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(queue, sleeper.group, OD_QUEUE_BAND, no_job, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    odi_record *record = queue->records;
+    assert_ptr_equal(odi_load_relaxed(&record->group), sleeper.group);
+    odi_lock_acquire(&first->watch.lock);
+    pthread_create(&releaser, NULL, release_the_queue, queue);
+    assert_comes_true(odi_load_relaxed(&record->queue) == NULL);
+    (void)add_to_counts(record);
+    pthread_create(&waiter, NULL, sleep_on_the_group, NULL);
+    assert_comes_true(sleeps_at(&sleeper.group->watch, atomic_load(&sleeper.thread)));
+    odi_lock_release(&first->watch.lock);
+    pthread_join(releaser, NULL);
+    od_queue *second = queue_that_gets(record);
+    assert_comes_true(atomic_load(&sleeper.woken));
+    pthread_join(waiter, NULL);
+    odi_record_complete(record, 1);
+    od_queue_release(second);
+    od_group_release(sleeper.group);
+    od_group_release(first);
+}
+
 /* ---- records that serve again ---- */
 
 /* A late count of a submitter that found the record before a cancel is never another queue's. */

@@ -450,9 +450,9 @@ TEST(a_group_has_one_record_per_queue_and_band)
     odi_record *queue = odi_group_record(group, &queues[1], 2, make_for_group);
     assert_true(first != band && first != queue && band != queue);
     assert_true(odi_record_count(queue, &queues[1], group, 1));
-    assert_false(group_wait(group, 0));
+    assert_false(odi_group_seems_empty(group) || group_wait(group, 0));
     odi_record_complete(queue, 1);
-    assert_true(group_wait(group, 0));
+    assert_true(odi_group_seems_empty(group) && group_wait(group, 0));
     heard.reaped = 0;
     od_group_release(group);
     assert_int_equal(heard.reaped, 3); /* they are their queues' to free from here on */

@@ -73,9 +73,10 @@ SCENE(a_batch_raises_too)
     assert_order(queue, "aBCDe", 4);
 }
 
-SCENE(a_suspended_line_is_raised_when_it_goes_on)
+SCENE(a_suspended_line_with_a_limit_is_raised_when_it_goes_on)
 {
-    od_queue *queue = background(1);
+    od_queue_options options = {.band = OD_BAND_BACKGROUND, .width = 1, .pending_limit = 10};
+    od_queue *queue = od_queue_create_with(scene.pool, &options);
 
     od_queue_suspend(queue);
     add(queue, OD_QUEUE_BAND, 'a');

@@ -344,9 +344,16 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     hold_a_job(queue, &held);
     bool mine = odi_records_reserve(), its = odi_records_reserve();
     assert_true(mine && its);
-    atomic_store(&grants, 0);
     while (odi_records_reserve())
         rest++;
+    odi_records_unreserve();
+    od_timer *timer = od_timer_create(other, &(od_timer_options){.call = count_call});
+    assert_false(timer == NULL || odi_records_reserve());
+    (void)od_timer_cancel(timer);
+    od_timer_start(timer);
+    od_timer_release(timer);
+    assert_true(odi_records_reserve()); /* a timer that is over leaves it to others */
+    atomic_store(&grants, 0);
     (void)od_queue_cancel_all(queue);
     submit_staying(queue, &first, &mine);
     assert_false(mine);
