@@ -87,17 +87,11 @@ static void warn_into_the_void(void *unused)
     odi_warn("nobody hears this");
 }
 
-TEST(a_closed_stderr_is_no_reason_to_die)
-{
-    assert_child_succeeds(warn_into_the_void, NULL);
-}
+TEST(a_closed_stderr_is_no_reason_to_die) { assert_child_succeeds(warn_into_the_void, NULL); }
 
 static void break_an_invariant(void *unused) { odi_invariant(1 + 1 == 3); }
 
-TEST(a_broken_invariant_names_its_condition)
-{
-    assert_child_traps(break_an_invariant, NULL, "1 + 1 == 3");
-}
+TEST(a_broken_invariant_names_its_condition) { assert_child_traps(break_an_invariant, NULL, "1 + 1 == 3"); }
 
 TEST(every_edge_has_its_own_number_and_a_sentence)
 {

@@ -165,10 +165,7 @@ static void check_room(int workers, bool joins)
     assert_int_equal(od_pool_free(room.pool), OD_OK);
 }
 
-TEST(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back)
-{
-    check_room(2, false);
-}
+TEST(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back) { check_room(2, false); }
 
 TEST(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back)
 {

@@ -291,16 +291,21 @@ static void use_up_a_stack(void *unused)
     odi_clock_sleep(HANG_NS);
 }
 
+static void assert_child_overflows(void (*body)(void *unused), const char *part)
+{
+    outcome it = in_a_child(body, NULL, 30);
+
+    if (!SANITIZED) { /* sanitizers report faults themselves */
+        assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+        assert_non_null(strstr(it.said, part));
+    }
+    assert_int_not_equal(it.status, 0);
+}
+
 /* First, and the next: the handler is installed once, and cmocka installs its own for each test. */
 TEST_FIRST(a_stack_that_is_used_up_says_so, NULL, NULL)
 {
-    outcome it = in_a_child(use_up_a_stack, NULL, 30);
-
-    if (!SANITIZED) { /* sanitizers report stack overflows themselves */
-        assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
-        assert_non_null(strstr(it.said, "stack is used up"));
-    }
-    assert_int_not_equal(it.status, 0);
+    assert_child_overflows(use_up_a_stack, "stack is used up");
 }
 
 static void fork_without_end(void *unused)
@@ -321,13 +326,7 @@ static void use_up_the_slots(void *unused)
 
 TEST_FIRST(a_stack_of_forks_that_is_used_up_says_so, NULL, NULL)
 {
-    outcome it = in_a_child(use_up_the_slots, NULL, 30);
-
-    if (!SANITIZED) { /* sanitizers report faults themselves */
-        assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
-        assert_non_null(strstr(it.said, "stack of forks"));
-    }
-    assert_int_not_equal(it.status, 0);
+    assert_child_overflows(use_up_the_slots, "stack of forks");
 }
 
 /* ---- what branches inherit ---- */
@@ -454,10 +453,7 @@ static void without_membarrier(void *unused)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-TEST(forks_need_no_membarrier)
-{
-    assert_int_equal(in_a_child(without_membarrier, NULL, 60).status, 0);
-}
+TEST(forks_need_no_membarrier) { assert_int_equal(in_a_child(without_membarrier, NULL, 60).status, 0); }
 
 static void ask_whether_wanted(void *unused)
 {

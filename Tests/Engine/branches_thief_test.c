@@ -71,15 +71,9 @@ static void check_above(bool reads)
     end_pool(pool, queue);
 }
 
-TEST(forks_above_a_long_leaf_are_taken)
-{
-    check_above(false);
-}
+TEST(forks_above_a_long_leaf_are_taken) { check_above(false); }
 
-TEST(forks_above_a_blocked_leaf_are_taken)
-{
-    check_above(true);
-}
+TEST(forks_above_a_blocked_leaf_are_taken) { check_above(true); }
 
 /* ---- sleepers ---- */
 

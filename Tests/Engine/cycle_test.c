@@ -59,8 +59,6 @@ TEST(a_circle_is_named)
     }
 }
 
-/* ---- nobody is blamed who goes on ---- */
-
 enum { CLIMBERS = 4, CLIMBS = 3000, CLIMBS_SANITIZED = 500 };
 
 static void *climb(void *raw)

@@ -369,5 +369,4 @@ TEST(a_child_takes_over_no_chain_that_was_changing)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

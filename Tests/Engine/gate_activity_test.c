@@ -285,5 +285,4 @@ QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

@@ -476,5 +476,4 @@ QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

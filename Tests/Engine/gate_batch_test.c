@@ -191,5 +191,4 @@ QUEUE_TEST(a_batch_is_counted_at_once)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

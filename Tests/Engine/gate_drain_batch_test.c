@@ -638,5 +638,4 @@ QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

@@ -155,5 +155,4 @@ QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -414,5 +414,4 @@ QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

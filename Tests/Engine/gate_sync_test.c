@@ -251,5 +251,4 @@ QUEUE_TEST(sync_within_sync_traps_too)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

@@ -98,5 +98,4 @@ QUEUE_TEST(a_target_is_over_with_queues_that_never_ran_anything)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

@@ -227,5 +227,4 @@ QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

@@ -99,15 +99,9 @@ static void assert_serial_beside(void *(*disturb)(void *queue))
     od_queue_release(serial.queue);
 }
 
-QUEUE_TEST(order_survives_suspensions)
-{
-    assert_serial_beside(suspend_and_resume);
-}
+QUEUE_TEST(order_survives_suspensions) { assert_serial_beside(suspend_and_resume); }
 
-QUEUE_TEST(order_survives_a_pool_that_changes_its_size)
-{
-    assert_serial_beside(resize);
-}
+QUEUE_TEST(order_survives_a_pool_that_changes_its_size) { assert_serial_beside(resize); }
 
 /* ---- width ---- */
 
@@ -156,9 +150,7 @@ QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards)
 
     crowd_begin(&visitors);
     for (int i = 0; i < 3; i++)
-        add(queue, gate_job, &doors[i]);
-    for (int i = 0; i < 3; i++)
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        hold_a_job(queue, &doors[i]);
     add_many(queue, 500, stay_a_while, NULL); /* still in the pool … */
     od_queue_set_width(queue, 1);
     add_many(queue, 500, stay_a_while, NULL); /* … and these in the line */
@@ -209,9 +201,7 @@ QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too)
     atomic_ullong ran = 0;
 
     for (int i = 0; i < 3; i++)
-        add(queue, gate_job, &doors[i]);
-    for (int i = 0; i < 3; i++)
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        hold_a_job(queue, &doors[i]);
     add_many(queue, 200, count_job, &ran);
     od_queue_suspend(queue);
     open_gates(doors, 3);
@@ -365,5 +355,4 @@ QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide)
 }
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

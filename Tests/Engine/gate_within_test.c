@@ -219,15 +219,9 @@ static void where_nobody_helps(int32_t width, void (*body)(void))
     pool = three;
 }
 
-QUEUE_TEST(it_does_not_begin_while_another_band_waits)
-{
-    where_nobody_helps(1, submits_what_matters_less);
-}
+QUEUE_TEST(it_does_not_begin_while_another_band_waits) { where_nobody_helps(1, submits_what_matters_less); }
 
-QUEUE_TEST(it_does_not_begin_before_what_waits_for_a_worker)
-{
-    where_nobody_helps(2, submits_to_it);
-}
+QUEUE_TEST(it_does_not_begin_before_what_waits_for_a_worker) { where_nobody_helps(2, submits_to_it); }
 
 QUEUE_TEST(it_does_not_begin_for_ever_while_others_wait_for_the_worker)
 {
@@ -286,5 +280,4 @@ QUEUE_TEST(it_does_not_begin_outside_of_workers)
 #endif
 
 GUARDED_PROGRAM
-
 CHILDREN_MAY_START_THREADS

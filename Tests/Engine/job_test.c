@@ -413,10 +413,7 @@ static void leave_too_often(void *unused)
     od_group_leave(group);
 }
 
-TEST(one_leave_too_many_traps_by_name)
-{
-    assert_child_traps(leave_too_often, NULL, "WaitGroup.leave()");
-}
+TEST(one_leave_too_many_traps_by_name) { assert_child_traps(leave_too_often, NULL, "WaitGroup.leave()"); }
 
 TEST(a_group_that_is_given_up_goes_when_it_is_empty)
 {

@@ -23,9 +23,6 @@ TEST(a_unit_passes_without_a_clock_of_the_processors)
 }
 
 /* Half a unit is something, and four of them are no overflow. */
-TEST(a_unit_is_a_few_microseconds)
-{
-    assert_in_range(od_loop_unit(), 1000, 10000);
-}
+TEST(a_unit_is_a_few_microseconds) { assert_in_range(od_loop_unit(), 1000, 10000); }
 
 TEST_PROGRAM

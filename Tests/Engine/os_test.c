@@ -297,10 +297,7 @@ static void give_back_nothing(void *unused)
 }
 
 /* It would be what lies at the beginning of memory: here, all of the process. */
-TEST(what_was_not_to_be_had_is_not_given_back)
-{
-    assert_child_succeeds(give_back_nothing, NULL);
-}
+TEST(what_was_not_to_be_had_is_not_given_back) { assert_child_succeeds(give_back_nothing, NULL); }
 
 TEST(a_size_that_no_machine_has_is_refused)
 {
@@ -383,10 +380,7 @@ static int store_buffering(void)
     return neither;
 }
 
-TEST(a_light_and_a_heavy_fence_never_miss_each_other)
-{
-    assert_int_equal(store_buffering(), 0);
-}
+TEST(a_light_and_a_heavy_fence_never_miss_each_other) { assert_int_equal(store_buffering(), 0); }
 
 static void fence_without_the_kernel(void *unused)
 {
@@ -394,10 +388,7 @@ static void fence_without_the_kernel(void *unused)
     child_expects(store_buffering() == 0);
 }
 
-TEST(where_membarrier_is_refused_both_fences_are_full)
-{
-    assert_child_succeeds(fence_without_the_kernel, NULL);
-}
+TEST(where_membarrier_is_refused_both_fences_are_full) { assert_child_succeeds(fence_without_the_kernel, NULL); }
 
 /* ---- where threads and pages are ---- */
 
@@ -450,5 +441,4 @@ TEST(of_a_long_stack_the_first_pages_move)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

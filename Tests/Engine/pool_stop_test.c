@@ -128,21 +128,23 @@ static void end_line_scene(line_scene *it)
     end_pool(it->pool, it->serial);
 }
 
+static void stop_with_a_line(line_scene *it)
+{
+    for (int i = 0; i < 200; i++)
+        od_queue_async(it->serial, it->group, OD_QUEUE_BAND, count_job, &it->ran);
+    assert_stop(it->pool, 0, 0, 200, 1);
+    assert_true(od_group_wait(it->group, HANG_NS)); /* nothing stays accepted for ever */
+    end_line_scene(it);
+    assert_int_equal(atomic_load(&it->ran), 0); /* nothing starts after the deadline */
+}
+
 TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
 {
     line_scene it;
-    od_stop_report report;
 
     begin_line_scene(&it);
     hold_a_job(it.serial, &it.door);
-    for (int i = 0; i < 200; i++)
-        od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    od_pool_stop(it.pool, 0, &report);
-    gate_open(&it.door);
-    assert_true(od_group_wait(it.group, HANG_NS)); /* nothing stays accepted for ever */
-    assert_int_equal(atomic_load(&it.ran), 0);     /* nothing starts after the deadline */
-    assert_report(&report, 0, 200, 1);
-    end_line_scene(&it);
+    stop_with_a_line(&it);
 }
 
 TEST(a_stop_cancels_what_waits_in_a_serial_queue)
@@ -151,12 +153,7 @@ TEST(a_stop_cancels_what_waits_in_a_serial_queue)
 
     begin_line_scene(&it);
     hold_a_worker(it.pool, &it.door);
-    for (int i = 0; i < 200; i++)
-        od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    assert_stop(it.pool, 0, 0, 200, 1);
-    assert_true(od_group_wait(it.group, HANG_NS));
-    assert_int_equal(atomic_load(&it.ran), 0);
-    end_line_scene(&it);
+    stop_with_a_line(&it);
 }
 
 TEST(a_serial_queue_discards_after_a_stop)
@@ -780,5 +777,4 @@ TEST(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

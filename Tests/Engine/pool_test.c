@@ -51,48 +51,40 @@ TEST(options_out_of_range_are_refused_with_a_sentence)
     REFUSED(spare_workers, 1025, "1025");
 }
 
+/* The options of a variable with this value, where it is one; otherwise what they were before. */
+static od_pool_options options_where(const char *name, const char *value, od_status expected)
+{
+    od_pool_options options = {.workers = 3, .spare_workers = 3, .placement = OD_PLACEMENT_NODE};
+    char message[256] = "";
+
+    setenv(name, value, 1);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), expected);
+    unsetenv(name);
+    if (expected != OD_OK) {
+        assert_non_null(strstr(message, name));
+        assert_true(options.workers == 3 && options.spare_workers == 3 && options.placement == OD_PLACEMENT_NODE);
+    }
+    return options;
+}
+
 TEST(the_environment_names_the_spares)
 {
     static const char *const nonsense[] = {"", "x", "-1", "1025", "3 "};
-    od_pool_options options = options_for(0);
-    char message[256] = "";
 
-    setenv("OVERDRIVE_SPARES", "0", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_OK);
-    assert_int_equal(options.spare_workers, 0);
-    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
-        setenv("OVERDRIVE_SPARES", nonsense[i], 1);
-        options.spare_workers = 3;
-        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
-        assert_non_null(strstr(message, "OVERDRIVE_SPARES"));
-        assert_int_equal(options.spare_workers, 3);
-    }
-    unsetenv("OVERDRIVE_SPARES");
+    assert_int_equal(options_where("OVERDRIVE_SPARES", "0", OD_OK).spare_workers, 0);
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
+        options_where("OVERDRIVE_SPARES", nonsense[i], OD_INVALID);
 }
 
 TEST(the_environment_names_workers_and_placement)
 {
-    od_pool_options options = options_for(0);
-    char message[256] = "";
-
-    setenv("OVERDRIVE_WORKERS", "7", 1);
-    setenv("OVERDRIVE_PLACEMENT", "core", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_OK);
-    assert_int_equal(options.workers, 7);
-    assert_int_equal(options.placement, OD_PLACEMENT_CORE);
     static const char *const nonsense[] = {"", "x", "-1", "0", "1025", "3 ", "99999999999999"};
-    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
-        setenv("OVERDRIVE_WORKERS", nonsense[i], 1);
-        options.workers = 3;
-        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
-        assert_non_null(strstr(message, "OVERDRIVE_WORKERS"));
-        assert_int_equal(options.workers, 3);
-    }
-    unsetenv("OVERDRIVE_WORKERS");
-    setenv("OVERDRIVE_PLACEMENT", "everywhere", 1);
-    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message), OD_INVALID);
-    assert_non_null(strstr(message, "OVERDRIVE_PLACEMENT"));
-    unsetenv("OVERDRIVE_PLACEMENT");
+
+    assert_int_equal(options_where("OVERDRIVE_WORKERS", "7", OD_OK).workers, 7);
+    assert_int_equal(options_where("OVERDRIVE_PLACEMENT", "core", OD_OK).placement, OD_PLACEMENT_CORE);
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
+        options_where("OVERDRIVE_WORKERS", nonsense[i], OD_INVALID);
+    options_where("OVERDRIVE_PLACEMENT", "everywhere", OD_INVALID);
 }
 
 /* ---- life ---- */
@@ -221,9 +213,7 @@ TEST(a_smaller_pool_sends_threads_home)
     od_pool *pool = pool_of(6);
 
     for (int i = 0; i < 6; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
-    for (int i = 0; i < 6; i++)
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        hold_a_worker(pool, &doors[i]);
     assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
     open_gates(doors, 6);
     assert_comes_true(metrics_of(pool).active <= 1);

@@ -159,10 +159,7 @@ TEST(a_thread_keeps_the_words_of_the_layer_above)
     od_thread_set_bounce(NULL);
 }
 
-TEST(a_thread_that_never_forked_is_asked_for_work)
-{
-    assert_true(another_thread_says_so());
-}
+TEST(a_thread_that_never_forked_is_asked_for_work) { assert_true(another_thread_says_so()); }
 
 TEST(a_thread_knows_whether_it_is_the_first_and_where_it_is)
 {

@@ -293,5 +293,4 @@ DEQUE_TEST(an_owners_call_by_a_stranger_traps)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -206,8 +206,6 @@ INJECTOR_TEST(behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded)
     assert_int_equal(spares(), 2); /* what stayed meanwhile goes, also where nobody comes any more */
 }
 
-/* ---- many producers, many consumers ---- */
-
 enum { PRODUCERS = 3, CONSUMERS = 3, EACH = 40000, EACH_SANITIZED = 8000 };
 
 static struct {

@@ -72,8 +72,6 @@ TEST(the_reclaimers_thread_is_gone_when_its_list_is_empty)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
-/* ---- a reader that does not move ---- */
-
 static gate frozen;
 
 static void *freeze(void *unused)
@@ -113,8 +111,6 @@ TEST(behind_a_frozen_reader_nothing_is_freed_and_nobody_waits)
     assert_int_equal(atomic_load(&destroyed), 1000);
 }
 
-/* ---- destroying may retire ---- */
-
 typedef struct {
     odi_retired retired; /* first */
     atomic_int *left;
@@ -137,8 +133,6 @@ TEST(what_a_destruction_retires_is_destroyed_too)
     odi_reclaim_drain();
     assert_int_equal(atomic_load(&left), 0);
 }
-
-/* ---- no thread for the reclaimer ---- */
 
 TEST(without_a_thread_the_drain_reclaims_itself)
 {
@@ -174,8 +168,6 @@ TEST(the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start)
     assert_comes_true(atomic_load(&destroyed) == 2);
     atomic_store(&before_thread, NULL);
 }
-
-/* ---- the age histogram (after rcutorture) ---- */
 
 enum { READERS = 3, AGES = 8, WRITES = 3000, WRITES_SANITIZED = 600 };
 
@@ -242,8 +234,6 @@ TEST(no_reader_sees_an_object_that_is_older_than_one_grace_period)
     free(all);
 }
 
-/* ---- many retirers ---- */
-
 static atomic_int destroyed_by_many;
 
 static void *retire_many(void *unused)
@@ -298,8 +288,6 @@ TEST(drains_end_while_reclaimers_fail_to_start_now_and_then)
     atomic_store(&before_thread, NULL);
 }
 
-/* ---- fork ---- */
-
 static void retire_in_a_child(void *unused)
 {
     static atomic_int destroyed;
@@ -315,11 +303,7 @@ static void retire_in_a_child(void *unused)
     child_expects(atomic_load(&destroyed) == 0);
 }
 
-TEST(a_forked_child_keeps_what_it_retires)
-{
-    assert_child_succeeds(retire_in_a_child, NULL);
-}
+TEST(a_forked_child_keeps_what_it_retires) { assert_child_succeeds(retire_in_a_child, NULL); }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -77,8 +77,6 @@ TEST(a_place_is_used_again)
     free(objects);
 }
 
-/* ---- threads ---- */
-
 enum { THREADS = 4, OWN = 64, STEPS = UNLESS_SANITIZED(100000, 50000) };
 
 static struct {
@@ -151,8 +149,6 @@ TEST(threads_come_go_and_look)
     od_registry_release(crowd.registry);
     free(crowd.objects);
 }
-
-/* ---- one that goes brings the next before ---- */
 
 enum { RELAY = 64, LOOKS = UNLESS_SANITIZED(200000, 50000) };
 

@@ -55,8 +55,6 @@ static void assert_all_released(const pthread_t *threads)
     join_threads(threads, WAITERS);
 }
 
-/* ---- used again at once ---- */
-
 QUEUE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited)
 {
     pthread_t threads[WAITERS];
@@ -190,8 +188,6 @@ QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for)
     od_queue_release(queue);
 }
 
-/* ---- many queues ---- */
-
 static uint32_t longest_bucket(const od_group *group)
 {
     uint32_t longest = 0;
@@ -233,8 +229,6 @@ QUEUE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps)
     od_group_release(group);
 }
 
-/* ---- a great many at once ---- */
-
 static void no_drained(void *queue, odi_record *record) { (void)queue, (void)record; }
 
 /* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
@@ -267,8 +261,6 @@ QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
     free(records);
 }
 
-/* ---- a great many times ---- */
-
 QUEUE_TEST(a_thousand_million_enters_are_a_thousand_million)
 {
     const uint64_t many = UINT64_C(1) << 30;
@@ -298,8 +290,6 @@ QUEUE_TEST(a_count_that_would_overflow_traps_by_name)
 {
     assert_child_traps(enter_too_often, NULL, "WaitGroup.enter()");
 }
-
-/* ---- cancelled ---- */
 
 static void have_a_cancelled_job_and_wait(void *unused)
 {

@@ -6,8 +6,6 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
-/* ---- pools that stop each other ---- */
-
 static void stop_pool(void *pool) { od_pool_stop(pool, INT64_MAX, NULL); }
 
 TEST(a_worker_that_stops_another_pool_hands_its_place_over)
@@ -24,8 +22,6 @@ TEST(a_worker_that_stops_another_pool_hands_its_place_over)
     od_pool_free(stopped);
     od_pool_free(pool);
 }
-
-/* ---- the monitor ---- */
 
 static struct {
     _Atomic(od_pool *) pool;
@@ -66,9 +62,7 @@ TEST(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel)
 
     atomic_store(&watched.pool, pool);
     for (int i = 0; i < 4; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
-    for (int i = 0; i < 4; i++)
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        hold_a_worker(pool, &doors[i]);
     open_gates(doors, 4);
     assert_comes_true(all_done(pool) == 4);
     od_pool_free(pool);
@@ -102,8 +96,6 @@ TEST(a_stop_with_a_deadline_does_not_wait_for_the_monitor)
     od_pool_free(pool);
     assert_int_equal(atomic_load(&ran), 0);
 }
-
-/* ---- who waits while a pool goes ---- */
 
 static struct {
     od_group *group;
@@ -144,8 +136,6 @@ TEST(a_group_may_be_waited_for_while_its_last_jobs_pool_goes)
     od_group_release(waiter.group);
 }
 
-/* ---- stacks of any size ---- */
-
 static void note_forks(void *raw) { atomic_store((atomic_bool *)raw, od_forks_self != NULL); }
 
 /* A worker's stack of forks is as large as its stack, and ends at a page that is not to be touched:
@@ -166,8 +156,6 @@ TEST(a_worker_has_forks_whose_stack_is_no_whole_number_of_pages)
         assert_int_equal(od_pool_free(pool), OD_OK);
     }
 }
-
-/* ---- threads that are not to be had ---- */
 
 static od_pool *refused;
 static atomic_int slow_attempts;
@@ -230,5 +218,4 @@ TEST(of_two_that_begin_a_pool_without_threads_both_are_refused)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

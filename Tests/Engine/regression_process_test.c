@@ -6,8 +6,6 @@
 
 #include <signal.h>
 
-/* ---- a fork while another thread makes the default pool ---- */
-
 static _Thread_local bool stops_at_allocation;
 static gate at_allocation;
 
@@ -57,8 +55,6 @@ TEST_UNSANITIZED(a_child_forked_while_the_default_pool_is_made_has_its_own, NULL
     use_the_default_pool(NULL);
 }
 
-/* ---- a signal that a program sends, and one that it handles ---- */
-
 static void begin_a_worker(void)
 {
     od_pool *pool = pool_of(1);
@@ -90,10 +86,7 @@ static void send_an_ignored_fault(void *unused)
     raise(SIGSEGV);
 }
 
-TEST(a_fault_that_is_sent_and_ignored_is_ignored)
-{
-    assert_child_succeeds(send_an_ignored_fault, NULL);
-}
+TEST(a_fault_that_is_sent_and_ignored_is_ignored) { assert_child_succeeds(send_an_ignored_fault, NULL); }
 
 static void say_that_it_came(int signal) { dprintf(STDERR_FILENO, "came\n"); }
 
@@ -120,5 +113,4 @@ TEST(a_handler_for_one_fault_is_called_once)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

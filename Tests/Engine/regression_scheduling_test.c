@@ -7,8 +7,6 @@
 
 #include "topology/topology.h"
 
-/* ---- wakes ---- */
-
 static struct {
     atomic_int arrived, met;
 } meeting;
@@ -48,8 +46,6 @@ TEST(jobs_behind_a_batch_wake_a_sleeper)
     }
 }
 
-/* ---- blocking behind a resumed queue ---- */
-
 TEST(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block)
 {
     enum { BLOCKERS = 6 };
@@ -65,8 +61,6 @@ TEST(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block)
     end_queue(queue);
     od_pool_free(pool);
 }
-
-/* ---- floods ---- */
 
 static struct {
     od_pool *pool;
@@ -255,8 +249,6 @@ TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_som
     assert_in_range(parts.waited, 1, 2 * OUTSIDE_EVERY * FAR_EVERY);
 }
 
-/* ---- queues ---- */
-
 /* Of ten jobs that a serial queue's drainer took at once, nine wait behind the first. */
 TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
 {
@@ -297,8 +289,6 @@ TEST(a_negative_width_is_refused_and_not_a_queue_that_never_runs)
     assert_child_traps(create_a_negative_width, NULL, "the width is -1");
     assert_child_traps(set_a_negative_width, NULL, "the width is -3");
 }
-
-/* ---- fork ---- */
 
 static struct {
     od_queue *queue;
@@ -384,8 +374,6 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     end_pool(pool, forked.queue);
 }
 
-/* ---- waiting for a turn ---- */
-
 static struct {
     od_queue *serial;
     long visits; /* under the turn */
@@ -417,5 +405,4 @@ TEST(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -406,5 +406,4 @@ THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -470,5 +470,4 @@ TEST(a_stop_runs_nothing_itself_while_a_worker_is_to_be_had)
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM

@@ -207,9 +207,7 @@ TEST(after_work_of_every_kind_the_process_is_idle)
         od_queue_async(i % 2 ? queue : serial, NULL, OD_QUEUE_BAND, count_job, &ran);
     }
     for (int i = 0; i < 4; i++) /* blocking starts the monitor and spares */
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
-    for (int i = 0; i < 4; i++)
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        hold_a_worker(pool, &doors[i]);
     open_gates(doors, 4);
     assert_comes_true(all_done(pool) >= 40004);
     assert_idle();

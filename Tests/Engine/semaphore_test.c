@@ -163,10 +163,8 @@ TEST(deadlines_that_race_with_signals_lose_no_permit)
     pthread_t signallers[RACERS], waiters[RACERS];
 
     start_race(0);
-    for (uintptr_t i = 0; i < RACERS; i++) {
-        pthread_create(&waiters[i], NULL, wait_with_short_deadlines, (void *)i);
-        pthread_create(&signallers[i], NULL, signal_laps, (void *)i);
-    }
+    start_threads(waiters, RACERS, wait_with_short_deadlines);
+    start_threads(signallers, RACERS, signal_laps);
     join_threads(signallers, RACERS);
     atomic_store(&race.over, true);
     join_threads(waiters, RACERS);
@@ -192,14 +190,10 @@ TEST(no_wake_up_is_lost)
     pthread_t signallers[RACERS], waiters[RACERS];
 
     start_race(0);
-    for (uintptr_t i = 0; i < RACERS; i++) {
-        pthread_create(&waiters[i], NULL, wait_laps, NULL);
-        pthread_create(&signallers[i], NULL, signal_laps, (void *)i);
-    }
-    for (int i = 0; i < RACERS; i++) {
-        pthread_join(signallers[i], NULL);
-        pthread_join(waiters[i], NULL);
-    }
+    start_threads(waiters, RACERS, wait_laps);
+    start_threads(signallers, RACERS, signal_laps);
+    join_threads(signallers, RACERS);
+    join_threads(waiters, RACERS);
     assert_int_equal(atomic_load(&race.granted), (long long)RACERS * race.laps);
     assert_int_equal(od_semaphore_value(race.semaphore), 0);
     od_semaphore_release(race.semaphore);

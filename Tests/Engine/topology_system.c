@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- sets of CPUs ---------------------------------------------------------------------- */
-
 TEST(sets_of_cpus_hold_what_was_added)
 {
     odi_cpu_mask mask, other;
@@ -44,8 +42,6 @@ TEST(sets_of_cpus_hold_what_was_added)
     odi_cpu_mask_intersect(&other, &mask);
     assert_true(odi_cpu_mask_equal(&mask, &other));
 }
-
-/* ---- affinity -------------------------------------------------------------------------- */
 
 static void *narrow_one_thread(void *argument)
 {
@@ -79,8 +75,6 @@ TEST(a_thread_narrows_itself_and_nobody_else)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* ---- memory ---------------------------------------------------------------------------- */
-
 TEST(memory_goes_where_it_was_asked_for)
 {
     enum { BYTES = 1 << 20 };
@@ -97,8 +91,6 @@ TEST(memory_goes_where_it_was_asked_for)
     memset(memory, 2, BYTES);
     munmap(memory, BYTES);
 }
-
-/* ---- files ----------------------------------------------------------------------------- */
 
 static char root[] = "/tmp/odi-source-XXXXXX";
 

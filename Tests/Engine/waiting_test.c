@@ -171,10 +171,7 @@ static void wait_for_groups_in_groups(od_pool *pool)
     end();
 }
 
-TEST(groups_that_wait_for_groups_need_no_thread_for_each)
-{
-    wait_for_groups_in_groups(lone_worker());
-}
+TEST(groups_that_wait_for_groups_need_no_thread_for_each) { wait_for_groups_in_groups(lone_worker()); }
 
 TEST(groups_that_wait_for_groups_are_shared_by_workers_without_spares)
 {
@@ -344,10 +341,7 @@ static void wait_and_look_around(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue)
-{
-    wait_in_a_queue(2, wait_and_look_around, 2);
-}
+TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue) { wait_in_a_queue(2, wait_and_look_around, 2); }
 
 static void count_itself(void *unused) { atomic_fetch_add(&scene.ended, 1); }
 
@@ -426,10 +420,7 @@ static void wait_and_report(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-TEST(reports_name_what_runs_and_not_what_waits_below)
-{
-    wait_in_a_queue(1, wait_and_report, 1);
-}
+TEST(reports_name_what_runs_and_not_what_waits_below) { wait_in_a_queue(1, wait_and_report, 1); }
 
 static void count_both(void *unused)
 {
@@ -446,10 +437,7 @@ static void wait_and_count(void *unused)
 }
 
 /* The one on top was counted twice, and the one below not at all. */
-TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each)
-{
-    wait_in_a_queue(1, wait_and_count, 1);
-}
+TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each) { wait_in_a_queue(1, wait_and_count, 1); }
 
 /* As if it had noted the time just before. */
 TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
@@ -772,5 +760,4 @@ TEST_WITH(a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had, NU
 }
 
 CHILDREN_MAY_START_THREADS
-
 GUARDED_PROGRAM
