@@ -335,10 +335,7 @@ TEST(a_forked_child_forks_branches_of_its_own)
     assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
 }
 
-static void join_what_the_parent_runs(void *branch)
-{
-    od_join(branch, gate_job, NULL);
-}
+static void join_what_the_parent_runs(void *branch) { od_join(branch, gate_job, NULL); }
 
 /* A child would wait for ever for a thread that it does not have. */
 TEST(a_forked_child_says_that_it_joins_a_branch_that_a_thread_of_its_parent_runs)

@@ -231,10 +231,7 @@ static void assert_the_child_ended(int with)
 
 enum { AT_THE_NEXT = 7 };
 
-static void end_at_the_next(void *unused)
-{
-    _exit(getpid() != forker.parent ? AT_THE_NEXT : 1);
-}
+static void end_at_the_next(void *unused) { _exit(getpid() != forker.parent ? AT_THE_NEXT : 1); }
 
 static void fork_and_submit(void *unused)
 {

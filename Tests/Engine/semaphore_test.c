@@ -164,8 +164,7 @@ TEST(deadlines_that_race_with_signals_lose_no_permit)
 
     start_race(0);
     start_threads(waiters, RACERS, wait_with_short_deadlines);
-    start_threads(signallers, RACERS, signal_laps);
-    join_threads(signallers, RACERS);
+    run_on_threads(RACERS, signal_laps);
     atomic_store(&race.over, true);
     join_threads(waiters, RACERS);
     assert_int_equal(atomic_load(&race.signalled), (long long)RACERS * race.laps);
@@ -191,8 +190,7 @@ TEST(no_wake_up_is_lost)
 
     start_race(0);
     start_threads(waiters, RACERS, wait_laps);
-    start_threads(signallers, RACERS, signal_laps);
-    join_threads(signallers, RACERS);
+    run_on_threads(RACERS, signal_laps);
     join_threads(waiters, RACERS);
     assert_int_equal(atomic_load(&race.granted), (long long)RACERS * race.laps);
     assert_int_equal(od_semaphore_value(race.semaphore), 0);

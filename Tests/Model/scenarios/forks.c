@@ -15,7 +15,7 @@ enum { BRANCHES = 4 };
 static od_fork_slot *branch[BRANCHES];
 static int number[BRANCHES] = {0, 1, 2, 3};
 static int written[BRANCHES]; /* plain: the joiner must see what the branch wrote */
-static unsigned ran[MODEL_ROWS][BRANCHES];
+static unsigned ran[BRANCHES][MODEL_ROWS];
 
 /* ---- branches ---- */
 
@@ -23,7 +23,7 @@ static void body(void *raw)
 {
     int which = *(int *)raw;
 
-    ran[model_thread()][which]++;
+    ran[which][model_thread()]++;
     written[which] = which + 1;
 }
 
@@ -37,13 +37,8 @@ static void join_branch(int which)
 
 static void settle(int branches)
 {
-    for (int which = 0; which < branches; which++) {
-        unsigned times = 0;
-
-        for (unsigned row = 0; row < MODEL_ROWS; row++)
-            times += ran[row][which];
-        model_check(times == 1); /* 0: lost, 2: doubled */
-    }
+    for (int which = 0; which < branches; which++)
+        model_check(model_sum(ran[which]) == 1); /* 0: lost, 2: doubled */
 }
 
 static void as_owner_0(void (*act)(void))
@@ -77,8 +72,8 @@ static void both_may_run(int which)
 {
     model_reaches(ran[0][0] == 1);
     model_reaches(ran[0][0] == 0);
-    model_reaches(which == 0 || ran[0][1] == 1);
-    model_reaches(which == 0 || ran[0][1] == 0);
+    model_reaches(which == 0 || ran[1][0] == 1);
+    model_reaches(which == 0 || ran[1][0] == 0);
 }
 
 static void verify_1(void) { settle(1); }
@@ -163,7 +158,7 @@ tell(__attribute__((swift_indirect_result)) void *result, uint64_t which,
      __attribute__((swift_context)) void *context)
 {
     model_check(context == number && which < BRANCHES);
-    ran[model_thread()][which]++;
+    ran[which][model_thread()]++;
     *(uint64_t *)result = 7 + which;
 }
 
@@ -376,7 +371,7 @@ MODEL_SCENARIO(forks_sleeping_join, prepare_taken, verify_1, sleep_until_done, r
  * the end. It takes back at most what it may. */
 static void forking_body(void *unused)
 {
-    ran[model_thread()][0]++;
+    ran[0][model_thread()]++;
     fork_branch(1);
     join_branch(1);
     written[0] = 1;
@@ -406,8 +401,8 @@ static void sleep_or_leapfrog(void)
 static void verify_leapfrogged(void)
 {
     settle(2);
-    model_check(odi_counted(&forks[0].stolen) == ran[0][1]); /* whoever runs it, a joiner too */
-    model_reaches(ran[0][1] == 1);
+    model_check(odi_counted(&forks[0].stolen) == ran[1][0]); /* whoever runs it, a joiner too */
+    model_reaches(ran[1][0] == 1);
     model_reaches(ran[1][1] == 1);
 }
 MODEL_SCENARIO(forks_sleeping_leapfrog, prepare_taken_forking, verify_leapfrogged, sleep_or_leapfrog, run_taken)
@@ -427,7 +422,7 @@ static void leapfrog_once(void)
     odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
     (void)leapfrog(&forks[0], branch[0], &request);
 }
-static void verify_no_stranger(void) { settle(3); model_check(ran[0][2] == 0); }
+static void verify_no_stranger(void) { settle(3); model_check(ran[2][0] == 0); }
 MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once, run_taken_then_another)
 
 /* ---- a thief that has just come: whoever learns of it from the slot can use it ---- */

@@ -52,14 +52,11 @@ static void verify(void)
 {
     odi_entry entries[4];
     size_t count;
-    unsigned pushed = 0;
 
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        pushed += accepted[row];
     while ((count = odi_injector_claim(&injector, entries, 4)) > 0)
         for (size_t i = 0; i < count; i++)
             ledger_note(entries[i]);
-    ledger_settle_unordered(pushed);
+    ledger_settle_unordered(model_sum(accepted));
     model_check(odi_injector_size(&injector) == 0);
 }
 
@@ -155,11 +152,7 @@ static void close_and_claim(void)
 }
 static void verify_closed(void)
 {
-    unsigned pushed = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        pushed += accepted[row];
-    ledger_settle_unordered(pushed);
+    ledger_settle_unordered(model_sum(accepted));
     model_check(odi_injector_is_used_up(&injector));
     model_check(!odi_injector_push(&injector, ledger_entry(3)));
 }

@@ -86,18 +86,9 @@ static void prepare(void)
 static void prepare_one(void) { prepare(); (void)count_one(); }
 static void prepare_two(void) { prepare_one(); (void)count_one(); }
 
-static unsigned sum(const unsigned *rows)
-{
-    unsigned total = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        total += rows[row];
-    return total;
-}
-
 static void verify(void)
 {
-    model_check(sum(ran) + never == sum(accepted));
+    model_check(model_sum(ran) + never == model_sum(accepted));
     model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
     model_check(odi_load_relaxed(&team.cancelled) == never);
     for (int slot = 0; slot < 2; slot++)
@@ -169,7 +160,7 @@ static void verify_outer(void)
 {
     verify();
     model_check(cancelled_within == never);
-    model_check(odi_load_relaxed(&workers[0].jobs) == 2 * (uint64_t)sum(ran) + 1);
+    model_check(odi_load_relaxed(&workers[0].jobs) == 2 * (uint64_t)model_sum(ran) + 1);
 }
 MODEL_SCENARIO(runs_within, prepare_outer, verify_outer, first_goes_on, cancel)
 
@@ -240,7 +231,7 @@ MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_s
 static void discard(void) { odi_run_discard(&team, job(0)); }
 static void verify_discard(void)
 {
-    model_check(sum(ran) == 0);
+    model_check(model_sum(ran) == 0);
     model_check(odi_load_relaxed(&team.cancelled) == 1); /* by one of the two, not by both */
     model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
 }
@@ -258,7 +249,7 @@ static void look_at_ledger(void)
     if (odi_record_is_empty(record, false))
         model_check(written[0] == 1 && written[1] == 1);
 }
-static void verify_drained(void) { model_check(sum(ran) == 2 && sum(drains) == 1); }
+static void verify_drained(void) { model_check(model_sum(ran) == 2 && model_sum(drains) == 1); }
 MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other, look_at_ledger)
 
 static void report(void)

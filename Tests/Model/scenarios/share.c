@@ -31,13 +31,13 @@ typedef struct {
 } helper;
 
 static share *loops[2];
-static unsigned ran[MODEL_ROWS][MOST];
+static unsigned ran[MOST][MODEL_ROWS];
 static int done_with[MOST]; /* plain: the loop's caller reads it */
 
 static void body(const share *it, uint64_t number)
 {
     model_check(number < MOST && it->captured == 7);
-    ran[model_thread()][number]++;
+    ran[number][model_thread()]++;
     done_with[number] = (int)number + 1;
 }
 
@@ -108,13 +108,8 @@ static void thief_of_1(void) { be(2); steal_and_run_of(2, 1); }
 
 static void each_once(uint64_t count)
 {
-    for (uint64_t number = 0; number < count; number++) {
-        unsigned times = 0;
-
-        for (unsigned row = 0; row < MODEL_ROWS; row++)
-            times += ran[row][number];
-        model_check(times == 1); /* 0: lost, 2: taken twice */
-    }
+    for (uint64_t number = 0; number < count; number++)
+        model_check(model_sum(ran[number]) == 1); /* 0: lost, 2: taken twice */
 }
 
 /* ---- the caller and a helper ---- */
@@ -144,13 +139,7 @@ static void two_loops(void)
 }
 static void verify_two_loops(void)
 {
-    unsigned first = 0, second = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++) {
-        first += ran[row][0];
-        second += ran[row][1];
-    }
-    model_check(first == 2 && second == 1);
+    model_check(model_sum(ran[0]) == 2 && model_sum(ran[1]) == 1);
 }
 MODEL_SCENARIO(share_one_loop_after_another, prepare, verify_two_loops, two_loops, thief_of_0)
 

@@ -30,7 +30,7 @@ static odi_team team;
 static odi_worker workers[WORKERS];
 static od_fork_slot *branch[BRANCHES];
 static int number[BRANCHES] = {0, 1};
-static unsigned ran[MODEL_ROWS][BRANCHES];
+static unsigned ran[BRANCHES][MODEL_ROWS];
 
 /* ---- the rest of the engine ---- */
 
@@ -58,7 +58,7 @@ NEVER(odi_pages_free)
 
 /* ---- threads ---- */
 
-static void body(void *raw) { ran[model_thread()][*(int *)raw]++; }
+static void body(void *raw) { ran[*(int *)raw][model_thread()]++; }
 
 static void prepare(void)
 {
@@ -116,14 +116,7 @@ static void hunt_once(odi_worker *worker)
 
 static void hunter(void) { hunt_once(&workers[1]); }
 
-static void verify_ran(int which, unsigned times)
-{
-    unsigned sum = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        sum += ran[row][which];
-    model_check(sum == times);
-}
+static void verify_ran(int which, unsigned times) { model_check(model_sum(ran[which]) == times); }
 
 /* ---- the team's first fork of all ---- */
 

@@ -7,13 +7,13 @@
 
 /* ---- the jobs ---- */
 
-static unsigned ran[MODEL_ROWS][JOBS], submitted[MODEL_ROWS][JOBS];
+static unsigned ran[JOBS][MODEL_ROWS], submitted[JOBS][MODEL_ROWS];
 static od_stop_report first_report;
 static bool submits_more;
 
 static void submit(unsigned n)
 {
-    submitted[model_thread()][n]++;
+    submitted[n][model_thread()]++;
     odi_pool_submit(&pool, 0, job(n));
 }
 
@@ -21,22 +21,13 @@ static void body(void *context)
 {
     unsigned n = (unsigned)(uintptr_t)context;
 
-    ran[model_thread()][n]++;
+    ran[n][model_thread()]++;
     model_check(odi_worker_self != NULL); /* nobody else runs anything */
     if (submits_more && n == 0)
         submit(1);
 }
 
 static odi_entry job(unsigned n) { return odi_job_plain(body, (void *)(uintptr_t)n, 0); }
-
-static unsigned sum(unsigned rows[MODEL_ROWS][JOBS], unsigned n)
-{
-    unsigned total = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        total += rows[row][n];
-    return total;
-}
 
 /* ---- threads ---- */
 
@@ -95,7 +86,7 @@ static void stop_now_from_its_flag(void)
 static void verify_all_ran(void)
 {
     for (unsigned n = 0; n < JOBS; n++)
-        model_check(sum(ran, n) == sum(submitted, n));
+        model_check(model_sum(ran[n]) == model_sum(submitted[n]));
     model_check((odi_load_relaxed(&WAITING) & ~CLOSED) == 0);
     model_check(odi_load_relaxed(&pool.team.cancelled) == 0);
     model_check(pool.team.present == 0);
@@ -107,9 +98,9 @@ static void verify_counted(void)
     uint64_t all = 0, done = 0;
 
     for (unsigned n = 0; n < JOBS; n++) {
-        model_check(sum(ran, n) <= sum(submitted, n));
-        all += sum(submitted, n);
-        done += sum(ran, n);
+        model_check(model_sum(ran[n]) <= model_sum(submitted[n]));
+        all += model_sum(submitted[n]);
+        done += model_sum(ran[n]);
     }
     model_check(done + odi_load_relaxed(&pool.team.cancelled) == all);
     model_check((odi_load_relaxed(&WAITING) & ~CLOSED) == 0);
@@ -144,7 +135,7 @@ static void prepare_waiting(void)
 {
     prepare_stopping();
     submits_more = true;
-    submitted[MODEL_ROWS - 1][0]++;
+    submitted[0][MODEL_ROWS - 1]++;
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_against_a_job_that_submits, prepare_waiting, verify_all_ran, stopper, worker)
@@ -154,7 +145,7 @@ static void prepare_left_behind(void)
 {
     prepare();
     odi_store_relaxed(&pool.team.attention, ODI_STOPPING);
-    submitted[MODEL_ROWS - 1][0]++;
+    submitted[0][MODEL_ROWS - 1]++;
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper, model_started_thread)
@@ -237,7 +228,7 @@ MODEL_SCENARIO(stop_now_of_a_stuck_pool_against_submit, prepare_stuck, verify_co
 static void prepare_stuck_with_a_job(void)
 {
     prepare_stuck();
-    submitted[MODEL_ROWS - 1][0]++;
+    submitted[0][MODEL_ROWS - 1]++;
     model_check(odi_deque_push(&worker_itself->deques[0], job(0)));
 }
 static void stuck_job(void) { odi_worker_self = worker_itself; submit(1); }
@@ -249,7 +240,7 @@ MODEL_SCENARIO(stop_now_against_a_stuck_job_that_submits, prepare_stuck_with_a_j
 static void prepare_in_hand_of_a_late_worker(void)
 {
     prepare_worker();
-    submitted[MODEL_ROWS - 1][0]++;
+    submitted[0][MODEL_ROWS - 1]++;
     clock_stands_at = INT64_MAX;
 }
 static void late_worker(void)
@@ -259,7 +250,7 @@ static void late_worker(void)
 }
 static void verify_reported_or_not_begun(void)
 {
-    unsigned begun = sum(ran, 0);
+    unsigned begun = model_sum(ran[0]);
 
     model_check(begun + odi_load_relaxed(&pool.team.cancelled) == 1);
     model_check(first_report.ran + first_report.stuck >= begun);

@@ -22,6 +22,16 @@ extern "C" {
 /* model_thread() is below MODEL_ROWS: the threads, then `verify`; in `prepare` it is the last. */
 enum { MODEL_MAX_THREADS = 6, MODEL_ROWS = 9 };
 
+/* What all threads have counted, each in a row of its own, so that the counting orders nothing. */
+static inline unsigned model_sum(const unsigned *rows)
+{
+    unsigned sum = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        sum += rows[row];
+    return sum;
+}
+
 /* What a wait does that is bounded by itself (odi_spins_on). */
 typedef enum {
     MODEL_SPINS_WAIT,  /* as if it were not: what follows its last turn is not explored */
