@@ -126,7 +126,7 @@ enum { OD_STUCK_NAMED = 8 };
 typedef struct od_stop_report {
     uint64_t ran;       /* jobs that ran to their end, over the pool's life */
     uint64_t cancelled; /* accepted jobs that never ran and never will */
-    uint64_t stuck;     /* threads still inside a job at the deadline: with what they run on top of it, one */
+    uint64_t stuck;     /* jobs that its workers still run when this is written: with what runs on top of it, one */
     void *stuck_queues[OD_STUCK_NAMED]; /* the od_queue of the first of these; may be NULL */
 } od_stop_report;
 

@@ -22,7 +22,7 @@ typedef enum { ODI_FUTEX_WOKEN, ODI_FUTEX_CHANGED, ODI_FUTEX_TIMED_OUT } odi_fut
 odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
                                 int64_t deadline_ns);
 
-/* Wakes at most `count` sleepers; returns how many there were, or -1 where the word is in nobody's memory any more. */
+/* Wakes at most `count` sleepers; returns how many there were. -1: the word is not one (misaligned). */
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count);
 
 /* The same for sleepers that go by a name: one bit each, which several may share. */

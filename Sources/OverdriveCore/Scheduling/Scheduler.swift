@@ -261,7 +261,7 @@ public struct ShutdownReport: Sendable, Equatable {
     public let ran: Int
     /// Accepted closures that never ran and never will. The jobs of Swift tasks among them run elsewhere.
     public let cancelled: Int
-    /// Threads that were still inside a closure at the deadline: one that runs others on top of it counts once.
+    /// Closures that its workers still ran when this was written, after the deadline: one with others on top of it counts once.
     public let stuck: Int
     /// The labels of the queues of the first eight of these, where they have one.
     public let stuckQueues: [String]
