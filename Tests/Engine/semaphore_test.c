@@ -160,7 +160,7 @@ static void *wait_with_short_deadlines(void *raw)
 
 TEST(deadlines_that_race_with_signals_lose_no_permit)
 {
-    pthread_t signallers[RACERS], waiters[RACERS];
+    pthread_t waiters[RACERS];
 
     start_race(0);
     start_threads(waiters, RACERS, wait_with_short_deadlines);
@@ -186,7 +186,7 @@ static void *wait_laps(void *raw)
 
 TEST(no_wake_up_is_lost)
 {
-    pthread_t signallers[RACERS], waiters[RACERS];
+    pthread_t waiters[RACERS];
 
     start_race(0);
     start_threads(waiters, RACERS, wait_laps);
