@@ -55,17 +55,7 @@ extension DispatchQoS.QoSClass {
 extension DispatchWorkItemFlags {
     /// `assignCurrentContext` has no counterpart: a closure takes over nothing but a quality of service.
     @usableFromInline
-    var engine: TaskQueue.Flags {
-        guard !isEmpty else { return [] }
-        if rawValue == DispatchWorkItemFlags.barrier.rawValue { return .barrier }  // Most that have any have this one.
-        var flags: TaskQueue.Flags = []
-        if contains(.barrier) { flags.insert(.barrier) }
-        if contains(.enforceQoS) { flags.insert(.enforceQoS) }
-        if contains(.inheritQoS) { flags.insert(.inheritQoS) }
-        if contains(.detached) { flags.insert(.detached) }
-        if contains(.noQoS) { flags.insert(.noQoS) }
-        return flags
-    }
+    var engine: TaskQueue.Flags { TaskQueue.Flags(rawValue: UInt32(rawValue)) }
 }
 
 extension DispatchTime {

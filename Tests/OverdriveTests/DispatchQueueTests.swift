@@ -41,6 +41,10 @@ struct DispatchQueueTests {
 
     @Test("hands quality of service and flags on, and says them inside")
     func qualityOfService() async {
+        let flags: [(TaskQueue.Flags, DispatchWorkItemFlags)] = [
+            (.barrier, .barrier), (.enforceQoS, .enforceQoS), (.inheritQoS, .inheritQoS), (.detached, .detached), (.noQoS, .noQoS),
+        ]
+        #expect(flags.allSatisfy { UInt($0.rawValue) == $1.rawValue })
         let queue = TaskQueue(queue: legacy)
         let seen = Log<TaskQueue.QoS?>()
         queue.async { seen.note(.current) }

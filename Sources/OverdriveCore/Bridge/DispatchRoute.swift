@@ -145,13 +145,5 @@ extension TaskQueue.QoS {
 }
 
 extension TaskQueue.Flags {
-    var dispatched: DispatchWorkItemFlags {
-        var theirs: DispatchWorkItemFlags = []
-        if contains(.barrier) { theirs.insert(.barrier) }
-        if contains(.enforceQoS) { theirs.insert(.enforceQoS) }
-        if contains(.inheritQoS) { theirs.insert(.inheritQoS) }
-        if contains(.detached) { theirs.insert(.detached) }
-        if contains(.noQoS) { theirs.insert(.noQoS) }
-        return theirs
-    }
+    var dispatched: DispatchWorkItemFlags { DispatchWorkItemFlags(rawValue: UInt(rawValue)) }
 }

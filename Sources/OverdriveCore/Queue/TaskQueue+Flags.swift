@@ -18,12 +18,12 @@ extension TaskQueue {
         ///   ``TaskQueue/global(qos:)`` and ``TaskQueue/background``, which are everybody's, it has no effect.
         public static let barrier = Flags(rawValue: 1)
         /// The submission's own quality of service counts, even where the queue's is higher.
-        public static let enforceQoS = Flags(rawValue: 2)
+        public static let enforceQoS = Flags(rawValue: 32)
         /// The submission's quality of service is at least that of who submits it.
-        public static let inheritQoS = Flags(rawValue: 4)
+        public static let inheritQoS = Flags(rawValue: 16)
         /// The submission takes nothing over from who submits it.
-        public static let detached = Flags(rawValue: 8)
+        public static let detached = Flags(rawValue: 2)
         /// The submission has the queue's quality of service, whatever it was given or its submitter has.
-        public static let noQoS = Flags(rawValue: 16)
+        public static let noQoS = Flags(rawValue: 8)
     }
 }
