@@ -34,6 +34,12 @@ enum StringSorting {
         func precedes(_ a: Entry, _ b: Entry) -> Bool { a.key < b.key }
     }
 
+    /// Of strings that are equal but for the zeros at their ends, which the shorter ones have fewer of.
+    private struct ByLength: Order {
+        @inline(__always)
+        func precedes(_ a: Entry, _ b: Entry) -> Bool { a.string.utf8.count < b.string.utf8.count }
+    }
+
     /// Of strings that have `depth` bytes in common.
     private struct ByRest: Order {
         let depth: Int
@@ -80,13 +86,13 @@ enum StringSorting {
     }
 
     /// Sorts entries that have `depth` bytes in common, and the next in their keys.
-    private static func sort(_ start: UnsafeMutablePointer<Entry>, _ length: Int, depth known: Int) {
-        var (base, count, depth) = unsafe (start, length, known)
+    private static func sort(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth known: Int) {
+        var depth = known
         while true {
             unsafe Sorting.unstable(base, count, ByKey())
             if unsafe base[0].key != base[count - 1].key { return unsafe sortRuns(base, count, depth: depth) }
-            guard let rest = unsafe goOn(base, count, from: depth + 8) else { return }
-            unsafe (base, count, depth) = unsafe (rest.base, rest.count, depth + 8)
+            depth += 8
+            guard unsafe goOn(base, count, from: depth) else { return }
         }
     }
 
@@ -118,55 +124,42 @@ enum StringSorting {
     /// Sorts entries that have their keys in common.
     private static func sortRun(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
         if count == 1 { return }
-        guard let rest = unsafe goOn(base, count, from: depth + 8) else { return }
-        unsafe sort(rest.base, rest.count, depth: depth + 8)
+        if unsafe goOn(base, count, from: depth + 8) { unsafe sort(base, count, depth: depth + 8) }
     }
 
-    /// Of entries that have all before `depth` in common: sorts those that end there to the front, and gives the others
-    /// their next keys. nil: all are sorted.
-    private static func goOn(
-        _ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int
-    ) -> (base: UnsafeMutablePointer<Entry>, count: Int)? {
+    /// Gives entries that have all before `depth` in common their next keys. False: they are sorted.
+    private static func goOn(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Bool {
         if count <= Sorting.small {
             unsafe Sorting.insertion(base, count, ByRest(depth: depth))
-            return nil
+            return false
         }
         if depth > deepest {
-            unsafe Sorting.quick(base, count, ByRest(depth: depth), hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
-            return nil
+            unsafe Sorting.unstable(base, count, ByRest(depth: depth))
+            return false
         }
-        let over = unsafe takeKeys(base, count, from: depth)
-        if over == 0 { return unsafe (base, count) }
-        // Ended entries are equal but for the zeros at their ends, which the shorter ones have fewer of.
-        var ended = 0
-        for place in 0..<count where unsafe base[place].string.utf8.count <= depth {
-            if place != ended { unsafe Sorting.swap(base + ended, base + place) }
-            unsafe base[ended].key = UInt64(base[ended].string.utf8.count)
-            ended += 1
-        }
-        if ended > 1 { unsafe Sorting.unstable(base, ended, ByKey()) }
-        return unsafe ended < count ? (base + ended, count - ended) : nil
+        if unsafe takeKeys(base, count, from: depth) { return true }
+        unsafe Sorting.unstable(base, count, ByLength())
+        return false
     }
 
-    /// Returns how many have no byte more.
-    private static func takeKeys(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Int {
+    /// Returns whether any has a byte more.
+    private static func takeKeys(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Bool {
         nonisolated(unsafe) let entries = unsafe base
         @inline(__always)
-        func take(_ part: Range<Int>) -> Int {
-            var over = 0
+        func take(_ part: Range<Int>) -> Bool {
+            var goesOn = false
             for place in part {
-                if unsafe entries[place].string.utf8.count <= depth { over += 1 }
+                if unsafe entries[place].string.utf8.count > depth { goesOn = true }
                 unsafe entries[place].key = key(of: entries[place].string, from: depth)
             }
-            return over
+            return goesOn
         }
         if count < Sorting.alone { return take(0..<count) }
-        let over = Atomic(0)
+        let goesOn = Atomic(false)
         Loop(grain: nil).run(0..<count, chunk: 64) { part in
-            let some = take(part)
-            if some > 0 { over.add(some, ordering: .relaxed) }  // Relaxed: the loop's join orders it.
+            if take(part) { goesOn.store(true, ordering: .relaxed) }  // Relaxed: the loop's join orders it.
         }
-        return over.load(ordering: .relaxed)  // Relaxed: as above.
+        return goesOn.load(ordering: .relaxed)  // Relaxed: as above.
     }
 
     // MARK: - Bytes
@@ -201,11 +194,10 @@ enum StringSorting {
         unsafe withBytes(of: string) { bytes in
             let left = bytes.count - depth
             guard left > 0, let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return 0 }
-            if left >= 8 { return unsafe UInt64(bigEndian: base.loadUnaligned(fromByteOffset: depth, as: UInt64.self)) }
             if bytes.count >= 8 {
-                // The last eight, without those before `depth`.
-                let last = unsafe base.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
-                return UInt64(bigEndian: last) << UInt64(8 * (8 - left))
+                // The next eight, or the last, without those before `depth`.
+                let start = Swift.min(depth, bytes.count - 8)
+                return unsafe UInt64(bigEndian: base.loadUnaligned(fromByteOffset: start, as: UInt64.self)) << UInt64(8 * (depth - start))
             }
             var key: UInt64 = 0
             for place in depth..<bytes.count { key = unsafe key << 8 | UInt64(bytes[place]) }
