@@ -279,7 +279,7 @@ extension AnyTask {
         var pending = [edges.withLock { $0.takeAll() }]
         while var list = pending.popLast() {
             guard let edge = unsafe list.takeFirst() else { continue }
-            if unsafe list.first != nil { pending.append(list) }
+            pending.append(list)
             var dependency = unsafe edge._withUnsafeGuaranteedRef { $0.takeDependency() }
             unsafe edge.release()
             guard isKnownUniquelyReferenced(&dependency) else { continue }

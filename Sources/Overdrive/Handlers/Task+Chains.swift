@@ -250,15 +250,25 @@ extension Task.Emitter {
         }
     }
 
-    /// Starts a task that this one is made of, unless it has begun, or the outcome is there before its turn to start
-    /// has come. Returns what stops it, also where it will not be started: whoever waits for it waits no longer.
+    /// Starts a task that this one is made of, unless it has begun. Returns what stops it.
     fileprivate func begin<U>(_ part: Task<U>) -> @Sendable () -> Void {
-        guard part.state == .initialized else { return {} }
+        guard let stop = stop(of: part) else { return {} }
+        start(part)
+        return stop
+    }
+
+    /// Unless the outcome is there before its turn to start has come.
+    fileprivate func start<U>(_ part: Task<U>) {
         let queue = partsQueue
         Bounce.run {
             guard self.isActive else { return }
             if let queue { part.join(queue) } else { part.start() }
         }
+    }
+
+    /// What stops a task, also where it will not be started: whoever waits for it waits no longer. nil: it has begun.
+    fileprivate func stop<U>(of part: Task<U>) -> (@Sendable () -> Void)? {
+        guard part.state == .initialized else { return nil }
         // A long chain is cancelled one after another, not one inside the other.
         return { Bounce.run { part.cancel() } }
     }
@@ -276,10 +286,10 @@ private final class Latest<U: Sendable>: Sendable {
         var noneFollows = false
         var isStopped = false
 
-        mutating func next(_ task: Task<U>?) -> (Task<U>?, (@Sendable () -> Void)?) {
+        mutating func next(_ task: Task<U>?, stop: (@Sendable () -> Void)?) -> (Task<U>?, (@Sendable () -> Void)?) {
             generation += 1
             currentIsOver = false
-            defer { current = task }
+            defer { (current, stopCurrent) = (task, stop) }
             return (current.take(), stopCurrent.take())
         }
     }
@@ -295,9 +305,10 @@ private final class Latest<U: Sendable>: Sendable {
         guard emit.isActive else { return }
         let task: Task<U>
         do { task = try Bounce.aside(transform) } catch { return emit(.failure(error)) }
+        let stop = emit.stop(of: task)
         let turn = state.withLock { state -> (generation: Int, before: (Task<U>?, (@Sendable () -> Void)?))? in
             if state.isStopped { return nil }
-            let before = state.next(task)
+            let before = state.next(task, stop: stop)
             return (state.generation, before)
         }
         guard let turn else { return }
@@ -308,12 +319,7 @@ private final class Latest<U: Sendable>: Sendable {
         } outcome: { [self] outcome, wasUpdate in
             end(generation, outcome, wasUpdate)
         }
-        let begun = emit.begin(task)
-        let isOvertaken = state.withLock { state in
-            if state.generation == generation { state.stopCurrent = begun }
-            return state.generation != generation
-        }
-        if isOvertaken { begun() }
+        if stop != nil { emit.start(task) }
     }
 
     private func isCurrent(_ generation: Int) -> Bool {
@@ -349,7 +355,7 @@ private final class Latest<U: Sendable>: Sendable {
     func stop() {
         let (_, stop) = state.withLock { state in
             state.isStopped = true
-            return state.next(nil)
+            return state.next(nil, stop: nil)
         }
         stop?()
     }

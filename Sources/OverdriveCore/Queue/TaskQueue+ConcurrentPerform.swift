@@ -51,10 +51,6 @@ extension TaskQueue {
     /// The caller has its place.
     private func performHere(_ iterations: Int, _ body: @Sendable (Int) -> Void) {
         let threads = min(iterations, threadsAtMost)
-        guard threads > 1 else {
-            for number in 0..<iterations { body(number) }
-            return
-        }
         withoutActuallyEscaping(body) { body in
             unsafe withUnsafePointer(to: body) { body in
                 let work = CurrentWorkPlace.currentOrTask
