@@ -156,7 +156,7 @@ struct ParallelCollectingTests {
 
     @Test("progress of collecting and searching ends at the number of elements", arguments: counts)
     func progress(count: Int) {
-        let progress = (0..<6).map { _ in Parallel.Progress() }
+        let progress = (0..<7).map { _ in Parallel.Progress() }
         let numbers = Array(0..<count)
         _ = Parallel(progress: progress[0]).compactMap(numbers) { $0 }
         _ = Parallel(progress: progress[1]).reduce(numbers, into: 0) { $0 += $1 } combine: { $0 += $1 }
@@ -164,6 +164,7 @@ struct ParallelCollectingTests {
         _ = Parallel(progress: progress[3]).max(numbers)
         _ = Parallel(progress: progress[4]).sorted(numbers)
         _ = Parallel(progress: progress[5]).scan(numbers, 0, +)
-        #expect(progress.map(\.completed) == Array(repeating: count, count: 6))
+        _ = Parallel(progress: progress[6]).reduce(numbers, 0, map: { $0 }, combine: +)
+        #expect(progress.map(\.completed) == Array(repeating: count, count: 7))
     }
 }

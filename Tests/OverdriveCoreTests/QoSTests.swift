@@ -11,9 +11,10 @@ struct QoSTests {
         #expect(TaskQueue.QoS.allCases.count == 5)
     }
 
-    @Test("is nobody's outside of closures")
-    func outside() {
+    @Test("is nobody's outside of closures, and of tasks on a scheduler")
+    func outside() async {
         onThreads(1) { _ in #expect(TaskQueue.QoS.current == nil) }
+        #expect(await Task.detached { TaskQueue.QoS.current }.value == nil)
     }
 
     @Test("of a notification is what was asked for, by the flags of who asked")

@@ -45,6 +45,7 @@ struct QueueExecutorTests {
         #expect(await account.balance == 600)
         #expect(await account.label() == "account")
         queue.sync { account.preconditionIsolated() }
+        queue.sync { queue.actorExecutor.checkIsolated() }  // As a runtime before Swift 6.2 asks.
     }
 
     @Test("lets nobody in twice: two actors and closures on one queue")

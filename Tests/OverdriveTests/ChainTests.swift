@@ -52,6 +52,20 @@ struct ChainTests {
         #expect(try await all(of: updates) == [7])
     }
 
+    @Test("Who stands in the line has the outcome while another's handler is at an update")
+    func standsBehindAHandler() {
+        let (source, emit) = spoken()
+        let gate = Gate()
+        source.onUpdate { _ in gate.pass() }
+        TaskQueue().async { emit(.update(1)) }
+        #expect(eventually { gate.arrivals == 1 })
+        let derived = source.then { $0 }
+        derived.start()
+        source.finish(with: .value(3))
+        #expect(eventually { derived.result?.value == 3 })
+        gate.open()
+    }
+
     @Test("A task that nobody else holds may go when another follows it, and when what is made of it is cancelled")
     func goesWhenFollowed() {
         let (source, emit) = spoken()
