@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OverdriveBatch
 
 /// Standard output, for results that come in order: written in large pieces, and the first error kept.
 final class OrderedOutput {
