@@ -1,6 +1,7 @@
 /* gate/: queues that begin inactive, and how many of a queue's jobs run. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include "include/od_report.h"
@@ -129,16 +130,13 @@ static void *activate(void *unused)
 QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
 {
     for (int round = 0; round < UNLESS_SANITIZED(100, 10); round++) {
-        pthread_t submitter, activators[2];
+        pthread_t submitter;
 
         race.queue = inactive_queue(widths[round % WIDTHS], "state");
         atomic_store(&race.ran, 0);
         pthread_create(&submitter, NULL, submit_a_thousand, NULL);
-        pthread_create(&activators[0], NULL, activate, NULL);
-        pthread_create(&activators[1], NULL, activate, NULL);
+        run_on_threads(2, activate);
         pthread_join(submitter, NULL);
-        pthread_join(activators[0], NULL);
-        pthread_join(activators[1], NULL);
         end_queue(race.queue);
         assert_int_equal(atomic_load(&race.ran), 1000);
     }

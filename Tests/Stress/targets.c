@@ -276,11 +276,8 @@ static void *cancel(void *unused)
 
 static bool owes_nothing(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool nothing = queue->gate.earmarks == 0 && queue->gate.used == 0 && queue->more->first_awaited == NULL &&
-                   queue->more->back.first == NULL && queue->gate.held == 0;
-    odi_lock_release(&queue->watch.lock);
-    return nothing;
+    return LOOK(queue, queue->gate.earmarks == 0 && queue->gate.used == 0 && queue->more->first_awaited == NULL &&
+                           queue->more->back.first == NULL && queue->gate.held == 0);
 }
 
 static void settle_accounts(void)
