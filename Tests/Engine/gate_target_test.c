@@ -96,7 +96,8 @@ QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target)
 
     order.count = 0;
     for (intptr_t i = 0; i < 16; i++)
-        run_in(serial, note, (void *)i);
+        add(serial, note, (void *)i);
+    assert_true(od_queue_wait(serial, HANG_NS));
     for (int i = 0; i < 16; i++)
         assert_int_equal(order.noted[i], i);
     release_queues(serial, target);

@@ -129,6 +129,7 @@ TEST(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop)
     od_pool_submit(pool, OD_BAND_DEFAULT, wait_for_it_on_the_same_worker, NULL);
     assert_comes_true(atomic_load(&on_top.door.waiting) == 1);
     assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
+    assert_int_equal(report.stuck, 1);
     gate_open(&on_top.door);
     assert_true(od_queue_wait(on_top.serial, HANG_NS));
     assert_comes_true(all_done(pool) == 3);

@@ -594,7 +594,6 @@ TEST(a_sync_caller_keeps_its_place_in_line)
     gate_open(&door);
     assert_comes_true(atomic_load(&next_in_order) == 2);
     assert_int_equal(atomic_load(&order[0]), 1);
-    end_queue(scene.queue);
     end();
 }
 
