@@ -118,8 +118,7 @@ extension Conformance {
 
         @Test("goes on to its end when the queue is suspended meanwhile", arguments: Surface.all)
         func suspendedMeanwhile(on surface: Surface) {
-            let (queue, group, log, gate) = (surface.concurrent(), surface.group(), Log<String>(), Gate()
-            )
+            let (queue, group, log, gate) = (surface.concurrent(), surface.group(), Log<String>(), Gate())
             queue.asyncBarrier {
                 gate.pass()
                 log.note("write")

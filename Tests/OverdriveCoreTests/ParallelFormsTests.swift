@@ -111,7 +111,7 @@ struct ParallelFormsTests {
         var numbers = scrambled(100_000)
         let (progress, token, calls) = (Parallel.Progress(), CancellationToken(), Counter())
         let order = { @Sendable (a: Int, b: Int) throws -> Bool in
-            if calls.add() == 500_000 {
+            if calls.add() >= 500_000 {  // Whoever comes to it: the first may lose its CPU right there.
                 token.cancel()
                 if !byToken { throw Flaw() }
             }
