@@ -5,25 +5,45 @@ import Testing
 
 @Suite("The walk")
 struct WalkTests {
-    /// Runs a plan with as many units under way as `width`, which end in an order that `seed` decides.
-    private func walk(_ paths: [String], width: Int, seed: UInt64) -> (lines: [String], plan: TreePlan) {
-        var generator = SplitMix(state: seed)
-        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
-        let plan = TreePlan(Roots(paths.map { Array($0.utf8) }))
-        var underWay: [WorkUnit] = []
+    /// A plan, whose units end when the test says so.
+    private struct Walk {
+        let plan: TreePlan
         var output = Bytes()
-        while !plan.isFinished || !underWay.isEmpty {
-            while underWay.count < width, let unit = plan.next() { underWay.append(unit) }
-            guard !underWay.isEmpty else {
-                Issue.record("nothing is under way, and the plan is not finished")
-                break
-            }
-            let unit = underWay.remove(at: Int.random(in: underWay.indices, using: &generator))
+        private let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
+
+        init(_ path: String) { plan = TreePlan(Roots([Array(path.utf8)])) }
+
+        /// How many lines are out, in order.
+        var count: Int { output.count { $0 == 10 } }
+        var names: [String] { output.split(separator: 10).map { String(decoding: $0.dropFirst(66), as: UTF8.self) } }
+
+        mutating func end(_ unit: WorkUnit?) throws {
+            let unit = try #require(unit)
             unit.perform(with: reader)
             plan.finish(unit, into: &output)
         }
-        let lines = output.split(separator: 10).map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
-        return (lines, plan)
+
+        /// Ends one unit after the other as long as there is a next one. Returns how many.
+        @discardableResult
+        mutating func endAll() throws -> Int {
+            var count = 0
+            while let unit = plan.next() {
+                try end(unit)
+                count += 1
+            }
+            return count
+        }
+    }
+
+    /// With as many units under way as `width`, which end in an order that `seed` decides.
+    private func walk(_ path: String, width: Int, seed: UInt64) throws -> Walk {
+        var (walk, generator, underWay) = (Walk(path), SplitMix(state: seed), [WorkUnit]())
+        while !walk.plan.isFinished || !underWay.isEmpty {
+            while underWay.count < width, let unit = walk.plan.next() { underWay.append(unit) }
+            try #require(!underWay.isEmpty, "nothing is under way, and the plan is not finished")
+            try walk.end(underWay.remove(at: Int.random(in: underWay.indices, using: &generator)))
+        }
+        return walk
     }
 
     private func wideTree() throws -> TemporaryTree {
@@ -39,10 +59,10 @@ struct WalkTests {
     @Test("names files in the order of their paths' bytes, whatever ends first", arguments: 1...40)
     func order(seed: Int) throws {
         let tree = try wideTree()
-        let (lines, plan) = walk([tree.path], width: 1 + seed % 9, seed: UInt64(seed))
-        #expect(lines.count == 30)
-        #expect(lines == lines.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) })
-        #expect(plan.failures.count == 0)
+        let walk = try walk(tree.path, width: 1 + seed % 9, seed: UInt64(seed))
+        #expect(walk.names.count == 30)
+        #expect(walk.names == walk.names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) })
+        #expect(walk.plan.failures.count == 0)
     }
 
     @Test("holds no more results than its limit, even behind a file that takes for ever")
@@ -51,27 +71,15 @@ struct WalkTests {
         let count = TreePlan.heldLimit + 500
         try tree.write("0 slow")
         for number in 0..<count { try tree.write("f\(number)") }
-        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
-        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
-        var output = Bytes()
-        let listing = try #require(plan.next())
-        listing.perform(with: reader)
-        plan.finish(listing, into: &output)
-
-        let slow = try #require(plan.next())
-        var others = 0
-        while let unit = plan.next() {
-            unit.perform(with: reader)
-            plan.finish(unit, into: &output)
-            others += 1
-        }
-        #expect(others == TreePlan.heldLimit - 1)
-        #expect(output.isEmpty)
-        slow.perform(with: reader)
-        plan.finish(slow, into: &output)
-        #expect(output.count { $0 == 10 } == TreePlan.heldLimit)
-        #expect(plan.next() != nil)
-        #expect(plan.peakHeld == TreePlan.heldLimit)
+        var walk = Walk(tree.path)
+        try walk.end(walk.plan.next())  // the listing
+        let slow = walk.plan.next()
+        #expect(try walk.endAll() == TreePlan.heldLimit - 1)
+        #expect(walk.output.isEmpty)
+        try walk.end(slow)
+        #expect(walk.count == TreePlan.heldLimit)
+        #expect(walk.plan.next() != nil)
+        #expect(walk.plan.peakHeld == TreePlan.heldLimit)
     }
 
     @Test("goes on behind a directory that was listed too late, with the held results full")
@@ -79,26 +87,15 @@ struct WalkTests {
         let tree = try TemporaryTree()
         for number in 0..<10 { try tree.write("a/\(number)") }
         for number in 0..<TreePlan.heldLimit + 10 { try tree.write("b/\(number)") }
-        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
-        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
-        var output = Bytes()
-        let root = try #require(plan.next())
-        root.perform(with: reader)
-        plan.finish(root, into: &output)
-        let late = try #require(plan.next())
-        while let unit = plan.next() {
-            unit.perform(with: reader)
-            plan.finish(unit, into: &output)
-        }
-        #expect(output.isEmpty)
-        late.perform(with: reader)
-        plan.finish(late, into: &output)
-        while let unit = plan.next() {
-            unit.perform(with: reader)
-            plan.finish(unit, into: &output)
-        }
-        #expect(plan.isFinished)
-        #expect(output.count { $0 == 10 } == TreePlan.heldLimit + 20)
+        var walk = Walk(tree.path)
+        try walk.end(walk.plan.next())  // the root
+        let late = walk.plan.next()
+        try walk.endAll()
+        #expect(walk.output.isEmpty)
+        try walk.end(late)
+        try walk.endAll()
+        #expect(walk.plan.isFinished)
+        #expect(walk.count == TreePlan.heldLimit + 20)
     }
 
     @Test("reports a directory that is gone, and goes on")
@@ -106,21 +103,14 @@ struct WalkTests {
         let tree = try TemporaryTree()
         try tree.write("a/1")
         try tree.write("b/1")
-        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
-        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
-        var output = Bytes()
-        let root = try #require(plan.next())
-        root.perform(with: reader)
-        plan.finish(root, into: &output)
+        var walk = Walk(tree.path)
+        try walk.end(walk.plan.next())  // the root
         _ = try Command("rm", ["-r", "\(tree.path)/a"]).run()
-        while let unit = plan.next() {
-            unit.perform(with: reader)
-            plan.finish(unit, into: &output)
-        }
-        #expect(plan.isFinished)
-        #expect(plan.failures.kept.map(\.path) == [Array("\(tree.path)/a".utf8)])
-        #expect(plan.failures.kept.map(\.number) == [ENOENT])
-        #expect(output.count { $0 == 10 } == 1)
+        try walk.endAll()
+        #expect(walk.plan.isFinished)
+        #expect(walk.plan.failures.kept.map(\.path) == [Array("\(tree.path)/a".utf8)])
+        #expect(walk.plan.failures.kept.map(\.number) == [ENOENT])
+        #expect(walk.count == 1)
     }
 
     @Test("is through at once when there is nothing to do")
@@ -136,9 +126,9 @@ struct WalkTests {
             cd '\(tree.path)' && for i in $(seq 60); do mkdir \(name) && cd \(name) || exit 1; done && echo deep > file
             """
         try #require(try Command("bash", ["-c", script]).run().status == 0)
-        let (lines, plan) = walk([tree.path], width: 4, seed: 1)
-        #expect(plan.failures.count == 0)
-        #expect(lines.map(\.utf8.count) == [tree.path.utf8.count + 60 * 201 + 5])
+        let walk = try walk(tree.path, width: 4, seed: 1)
+        #expect(walk.plan.failures.count == 0)
+        #expect(walk.names.map(\.utf8.count) == [tree.path.utf8.count + 60 * 201 + 5])
     }
 }
 

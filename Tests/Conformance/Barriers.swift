@@ -149,13 +149,12 @@ extension Conformance {
 
         @Test("of sync runs on the caller, alone, and returns or throws", arguments: Surface.all)
         func sync(on surface: Surface) {
-            struct Trouble: Error {}
             let (queue, crowd) = (surface.concurrent(), Crowd())
             for _ in 0..<20 { queue.async { crowd.visit { usleep(50) } } }
             let (thread, others) = queue.syncBarrier { (threadIdentity(), crowd.now) }
             #expect(thread == threadIdentity())
             #expect(others == 0)
-            #expect(throws: Trouble.self) { try queue.syncBarrier { throw Trouble() } }
+            #expect(throws: Flaw.self) { try queue.syncBarrier { throw Flaw() } }
             #expect(queue.sync { 1 } == 1)
         }
 

@@ -238,8 +238,10 @@ extension Conformance {
         @Test("is added with others and waited for", arguments: Surface.all)
         func addAndWait(on surface: Surface) {
             let (queue, runs) = (surface.operations(limit: 2), Counter())
-            queue.addAndWait((0..<20).map { _ in surface.unit { runs.add() } })
+            let units = (0..<20).map { _ in surface.unit { runs.add() } }
+            queue.addAndWait(units)
             #expect(runs.count == 20)
+            #expect(units.allSatisfy { $0.isFinished })
         }
 
         @Test("of several blocks is over when all are, each of which ran once", arguments: Surface.all)

@@ -26,8 +26,7 @@ extension Conformance {
 
         @Test("throws here what a sync closure throws there", arguments: Surface.all)
         func syncFailure(on surface: Surface) {
-            struct Trouble: Error {}
-            #expect(throws: Trouble.self) { try surface.main.sync { throw Trouble() } }
+            #expect(throws: Flaw.self) { try surface.main.sync { throw Flaw() } }
         }
 
         @Test("runs sync closures of workers", arguments: Surface.all)

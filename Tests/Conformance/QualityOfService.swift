@@ -6,6 +6,12 @@ import Testing
 extension Conformance {
     @Suite("Quality of service")
     struct QualityOfService {
+        /// Of theirs, a shared one; of ours, one on that scheduler.
+        private static func queue(on surface: Surface, _ scheduler: Scheduler, _ qos: QoS) -> Queue {
+            let ours = TaskQueue(qos: qos.ours, scheduler: scheduler)
+            return surface.pick(DispatchQueue.global(qos: qos.theirs.qosClass), DropIn.DispatchQueue(taskQueue: ours), ours)
+        }
+
         @Test("is what a queue was made with", arguments: Surface.all, QoS.allCases)
         func ofQueue(on surface: Surface, qos: QoS) {
             let theirs = qos == .userInteractive ? QoS.userInitiated : qos
@@ -49,14 +55,7 @@ extension Conformance {
         func priority(on surface: Surface) throws {
             // One worker: of several one may hold an interactive closure while another begins the next band.
             let scheduler = try Scheduler(workers: 1, spareWorkers: 0)
-            func queue(_ qos: QoS) -> Queue {
-                switch surface {
-                case .libdispatch: surface.global(qos)
-                case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
-                case .dropIn:
-                    .dropIn(DropIn.DispatchQueue(taskQueue: TaskQueue(qos: qos.ours, scheduler: scheduler)))
-                }
-            }
+            func queue(_ qos: QoS) -> Queue { Self.queue(on: surface, scheduler, qos) }
             let (group, gate, log) = (surface.group(), Gate(), Log<QoS>())
             queue(.userInteractive).async(group: group) { gate.pass() }
             #expect(eventually { gate.arrivals == 1 })
@@ -88,14 +87,7 @@ extension Conformance {
         func lent(on surface: Surface) throws {
             // Who waits hands its place to the spare, which has the choice of all.
             let scheduler = try Scheduler(workers: 1, spareWorkers: 1)
-            @Sendable func queue(_ qos: QoS) -> Queue {
-                switch surface {
-                case .libdispatch: surface.global(qos)
-                case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
-                case .dropIn:
-                    .dropIn(DropIn.DispatchQueue(taskQueue: TaskQueue(qos: qos.ours, scheduler: scheduler)))
-                }
-            }
+            @Sendable func queue(_ qos: QoS) -> Queue { Self.queue(on: surface, scheduler, qos) }
             let (outer, inner, before, seen) = (surface.group(), surface.group(), Counter(), Log<Int>())
             queue(.userInteractive).async(group: outer) {
                 for _ in 0..<100 { queue(.default).async(group: outer) { before.add() } }

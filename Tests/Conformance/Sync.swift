@@ -4,10 +4,6 @@ import Testing
 extension Conformance {
     @Suite("sync")
     struct Sync {
-        private struct Trouble: Error, Equatable {
-            let code: Int
-        }
-
         @Test("runs on the calling thread", arguments: Surface.all, QueueKind.allCases)
         func thread(on surface: Surface, kind: QueueKind) {
             #expect(surface.queue(kind).sync { threadIdentity() } == threadIdentity())
@@ -38,7 +34,7 @@ extension Conformance {
         @Test("throws what the closure throws", arguments: Surface.all, QueueKind.allCases)
         func failure(on surface: Surface, kind: QueueKind) {
             let queue = surface.queue(kind)
-            #expect(throws: Trouble(code: 7)) { try queue.sync { throw Trouble(code: 7) } }
+            #expect(throws: Flaw(number: 7)) { try queue.sync { throw Flaw(number: 7) } }
             #expect(queue.sync { 1 } == 1)
         }
 
@@ -82,7 +78,7 @@ extension Conformance {
         @Test("passes a throw through several queues", arguments: Surface.all)
         func nestedFailure(on surface: Surface) {
             let (a, b) = (surface.serial("a"), surface.serial("b"))
-            #expect(throws: Trouble(code: 2)) { try a.sync { try b.sync { throw Trouble(code: 2) } } }
+            #expect(throws: Flaw(number: 2)) { try a.sync { try b.sync { throw Flaw(number: 2) } } }
             #expect(a.sync { b.sync { true } })
         }
 

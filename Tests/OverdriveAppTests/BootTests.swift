@@ -33,8 +33,7 @@ struct BootTests {
                 setFinished()
             }
         }
-        let app = AppTasks.build([Meeting(first, second), Meeting(second, first)])
-        try await app.booted()
+        let app = try await AppTasks.booted([Meeting(first, second), Meeting(second, first)])
         await app.over()
     }
 
@@ -74,16 +73,14 @@ struct BootTests {
             }
         }
         let migrate = Migrate(log)
-        let app = AppTasks.build([migrate, noted("server", log, after: [migrate])])
-        try await app.booted()
+        let app = try await AppTasks.booted([migrate, noted("server", log, after: [migrate])])
         #expect(log.all == ["migrated", "boot server"])
         await app.over()
     }
 
     @Test("ends at once without tasks")
     func empty() async throws {
-        let app = AppTasks.build([])
-        try await app.booted()
+        let app = try await AppTasks.booted([])
         #expect(await app.over().exitCode == 0)
     }
 
@@ -91,8 +88,7 @@ struct BootTests {
     func unlisted() async throws {
         let log = Log<String>()
         let base = noted("base", log)
-        let app = AppTasks.build([noted("top", log, after: [base])])
-        try await app.booted()
+        let app = try await AppTasks.booted([noted("top", log, after: [base])])
         #expect(await app.over().tasks.map(\.task) == ["top", "base"])
         #expect(log.all == ["boot base", "boot top", "stop top", "stop base"])
     }
@@ -103,8 +99,7 @@ struct BootTests {
         let base = noted("base", log)
         let plain = Task.inline(dependencies: [base]) { log.note("plain") }
         let top = AppTask("top", dependencies: [plain]) { log.note("boot top") } stop: { log.note("stop top") }
-        let app = AppTasks.build([base, top])
-        try await app.booted()
+        let app = try await AppTasks.booted([base, top])
         await app.over()
         #expect(log.all == ["boot base", "plain", "boot top", "stop top", "stop base"])
     }
@@ -230,8 +225,7 @@ struct BootTests {
             if let last = tasks.last { task.addDependency(last) }
             tasks.append(task)
         }
-        let app = AppTasks.build(tasks)
-        try await app.booted()
+        let app = try await AppTasks.booted(tasks)
         let report = await app.over()
         #expect(report.exitCode == 0)
         #expect(report.tasks.allSatisfy { $0.outcome == .stopped })
@@ -244,8 +238,7 @@ struct BootTests {
         do {
             let held = census.newborn()
             let task = AppTask("a") { held.touch() }
-            let app = AppTasks.build([task])
-            try await app.booted()
+            let app = try await AppTasks.booted([task])
             await app.over()
         }
         #expect(eventually { census.alive == 0 })

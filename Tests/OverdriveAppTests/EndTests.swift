@@ -12,8 +12,7 @@ struct EndTests {
         let left = noted("left", log, after: [base])
         let right = noted("right", log, after: [base])
         let top = noted("top", log, after: [left, right])
-        let app = AppTasks.build([top, left, right, base])
-        try await app.booted()
+        let app = try await AppTasks.booted([top, left, right, base])
         let report = await app.over()
         let stops = log.all.filter { $0.hasPrefix("stop") }
         #expect(stops.first == "stop top" && stops.last == "stop base")
@@ -83,10 +82,8 @@ struct EndTests {
         let base = noted("base", log)
         let stuck = AppTask("stuck", dependencies: [base]) {} stop: { gate.pass() }
         stuck.stopBudget = .milliseconds(20)
-        var options = testOptions()
-        options.endBudget = .seconds(2)
-        let app = AppTasks.build([base, stuck], options: options)
-        try await app.booted()
+        let options = testOptions { $0.endBudget = .seconds(2) }
+        let app = try await AppTasks.booted([base, stuck], options: options)
         let report = await app.over()
         #expect(log.all == ["boot base", "stop base"])
         #expect(report.overBudget == ["\"stuck\""])
@@ -100,10 +97,8 @@ struct EndTests {
     func wholeBudget(milliseconds: Int) async throws {
         let gate = Gate()
         defer { gate.open() }
-        var options = testOptions()
-        options.endBudget = .milliseconds(milliseconds)
-        let app = AppTasks.build([AppTask("stuck") {} stop: { gate.pass() }], options: options)
-        try await app.booted()
+        let options = testOptions { $0.endBudget = .milliseconds(milliseconds) }
+        let app = try await AppTasks.booted([AppTask("stuck") {} stop: { gate.pass() }], options: options)
         let report = await app.over()
         #expect(report.overBudget == ["\"stuck\""] && report.exitCode == 2)
     }
@@ -118,8 +113,7 @@ struct EndTests {
             }
         }
         let base = patient("base")
-        let app = AppTasks.build([base, patient("top", after: [base])])
-        try await app.booted()
+        let app = try await AppTasks.booted([base, patient("top", after: [base])])
         app.end()
         stopping.pass()
         app.end(cancelling: true)
@@ -130,8 +124,7 @@ struct EndTests {
     @Test("runs the closures that its queues hold")
     func closures() async throws {
         let ran = Counter()
-        let app = AppTasks.build([])
-        try await app.booted()
+        let app = try await AppTasks.booted([])
         let queue = TaskQueue.serial(label: "uploads", scheduler: app.scheduler)
         for _ in 0..<1000 { queue.async { ran.add() } }
         let report = await app.over()
@@ -142,10 +135,8 @@ struct EndTests {
     @Test("counts the closures of other queues that there was no time for")
     func otherQueues() async throws {
         let gate = Gate()
-        var options = testOptions()
-        options.endBudget = .seconds(1)
-        let app = AppTasks.build([], options: options)
-        try await app.booted()
+        let options = testOptions { $0.endBudget = .seconds(1) }
+        let app = try await AppTasks.booted([], options: options)
         let queue = TaskQueue.serial(label: "elsewhere")
         app.drainAtEnd(queue)
         queue.async { gate.pass() }
@@ -158,8 +149,7 @@ struct EndTests {
 
     @Test("notes the error of a stop, and goes on")
     func stopThrows() async throws {
-        let app = AppTasks.build([AppTask("a") {} stop: { throw Broken() }])
-        try await app.booted()
+        let app = try await AppTasks.booted([AppTask("a") {} stop: { throw Broken() }])
         let report = await app.over()
         #expect(report.exitCode == 0)
         #expect(report.notes == ["\"a\" did not stop well: the disk is full"])
@@ -170,8 +160,7 @@ struct EndTests {
         let log = Log<String>()
         let (base, server) = (noted("base", log), noted("server", log))
         server.addDependency(base)
-        let app = AppTasks.build([base, server])
-        try await app.booted()
+        let app = try await AppTasks.booted([base, server])
         server.fail(Broken())
         let report = await app.ended()
         #expect(report.failure == .failedLater(task: "\"server\"", reason: "the disk is full"))
@@ -186,8 +175,7 @@ struct EndTests {
             stopping.open()
             gate.pass()
         }
-        let app = AppTasks.build([task])
-        try await app.booted()
+        let app = try await AppTasks.booted([task])
         app.end()
         stopping.pass()
         task.fail(Broken())

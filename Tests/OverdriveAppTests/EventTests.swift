@@ -57,8 +57,7 @@ struct EventTests {
     @Test("of many threads are each heard once")
     func ledger() async throws {
         let listener = Listener()
-        var options = testOptions()
-        options.eventCapacity = 100_000
+        let options = testOptions { $0.eventCapacity = 100_000 }
         let app = AppTasks.build([listener], options: options)
         onThreads(8) { thread in
             for number in 0..<1000 { app.post(Ping(number: thread * 1000 + number)) }
@@ -79,9 +78,7 @@ struct EventTests {
     func bounded() async throws {
         for policy in [AppOptions.EventPolicy.refuseNewest, .dropOldest] {
             let (gate, listener) = (Gate(), Listener())
-            var options = testOptions()
-            options.eventCapacity = 3
-            options.eventPolicy = policy
+            let options = testOptions { $0.eventCapacity = 3; $0.eventPolicy = policy }
             let app = AppTasks.build([listener, AppTask("slow") { gate.pass() }], options: options)
             let answers = (0..<5).map { app.post(Ping(number: $0)) }
             gate.open()
@@ -104,9 +101,7 @@ struct EventTests {
           arguments: [AppOptions.EventPolicy.refuseNewest, .dropOldest])
     func boundedBesideVisits(policy: AppOptions.EventPolicy) async throws {
         let (gate, listener) = (Gate(), Listener())
-        var options = testOptions()
-        options.eventCapacity = 2
-        options.eventPolicy = policy
+        let options = testOptions { $0.eventCapacity = 2; $0.eventPolicy = policy }
         let app = AppTasks.build([listener, AppTask("slow") { gate.pass() }], options: options)
         func visit(_ number: Int) { app.forEach { ($0 as? Listener)?.log.note(number) } }
         for number in 0..<100 { visit(1000 + number) }
@@ -124,8 +119,7 @@ struct EventTests {
 
     @Test("posted after the end are refused with a sentence, and counted")
     func afterEnd() async throws {
-        let app = AppTasks.build([Listener()])
-        try await app.booted()
+        let app = try await AppTasks.booted([Listener()])
         app.end()
         #expect(app.post(Ping(number: 1)) == .postedAfterEnd(event: "Ping"))
         let report = await app.ended()
@@ -140,8 +134,7 @@ struct EventTests {
         let log = Log<Int>()
         let task = NoOpTask()
         task.listen(for: Ping.self) { log.note($0.number) }
-        let app = AppTasks.build([task])
-        try await app.booted()
+        let app = try await AppTasks.booted([task])
         app.post(Other())
         app.post(Ping(number: 7))
         await app.over()
@@ -202,11 +195,8 @@ struct EventTests {
         }
         let stuck = Stuck()
         defer { stuck.gate.open() }
-        var options = testOptions()
-        options.stopBudget = .milliseconds(50)
-        options.endBudget = .seconds(1)
-        let app = AppTasks.build([stuck], options: options)
-        try await app.booted()
+        let options = testOptions { $0.stopBudget = .milliseconds(50); $0.endBudget = .seconds(1) }
+        let app = try await AppTasks.booted([stuck], options: options)
         app.post(Ping(number: 1))
         stuck.hears.pass()
         let report = await app.over()
@@ -225,13 +215,10 @@ struct EventTests {
                 try await ContinuousClock().sleep(for: .milliseconds(100))
             }
         }
-        var options = testOptions()
-        options.stopBudget = .milliseconds(200)
-        options.endBudget = .seconds(60)
+        let options = testOptions { $0.stopBudget = .milliseconds(200); $0.endBudget = .seconds(60) }
         let stuck = Stuck()
         stuck.stopBudget = .seconds(30)
-        let app = AppTasks.build([stuck], options: options)
-        try await app.booted()
+        let app = try await AppTasks.booted([stuck], options: options)
         for number in 0..<3 { app.post(Ping(number: number)) }
         let report = await app.over()
         #expect(report.events == (3, 0, 0, 0))
@@ -271,11 +258,8 @@ struct EventTests {
         let (heard, done) = (Log<MemoryPressure>(), Counter())
         let cache = NoOpTask()
         cache.listen(for: MemoryPressure.self) { heard.note($0) }
-        var options = testOptions()
-        options.memoryPressure = .init(stall: .milliseconds(50))
-        options.pressureFiles = files
-        let app = AppTasks.build([cache], options: options)
-        try await app.booted()
+        let options = testOptions { $0.memoryPressure = .init(stall: .milliseconds(50)); $0.pressureFiles = files }
+        let app = try await AppTasks.booted([cache], options: options)
         for _ in 0..<(8 * sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
             onThread { while done.count == 0 {} }
         }
@@ -309,11 +293,8 @@ struct EventTests {
         let heard = Counter()
         let cache = NoOpTask()
         cache.listen(for: MemoryPressure.self) { _ in heard.add() }
-        var options = testOptions()
-        options.memoryPressure = .init()
-        options.pressureFiles = ["\(group)/memory.pressure"]
-        let app = AppTasks.build([cache], options: options)
-        try await app.booted()
+        let options = testOptions { $0.memoryPressure = .init(); $0.pressureFiles = ["\(group)/memory.pressure"] }
+        let app = try await AppTasks.booted([cache], options: options)
         #expect(app.report.notes == [])
         #expect(rmdir(group) == 0)
         #expect(eventually { app.report.notes == ["memory pressure is not reported any more: its control group is gone"] })
@@ -323,8 +304,7 @@ struct EventTests {
 
     @Test("of a second app wait for that one's own boot")
     func secondApp() async throws {
-        let first = AppTasks.build([Listener()])
-        try await first.booted()
+        let first = try await AppTasks.booted([Listener()])
         let (gate, listener) = (Gate(), Listener())
         let second = AppTasks.build([listener, AppTask("slow") { gate.pass() }])
         #expect(second.post(Ping(number: 1)) == nil)

@@ -10,8 +10,7 @@ struct ReportTests {
         let a = AppTask("a <quick> & \"odd\"") {}
         let b = AppTask("b") { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(5)) }
         let c = AppTask("c", dependencies: [a, b]) {}
-        let app = AppTasks.build([a, b, c])
-        try await app.booted()
+        let app = try await AppTasks.booted([a, b, c])
         #expect(app.report.exitCode == nil && app.report.bootTime != nil)
         return await app.over()
     }

@@ -11,6 +11,10 @@ struct Refusal: Error, CustomStringConvertible {
 
 @Suite("BatchJob")
 struct BatchJobTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
     private func options(_ scratch: Scratch? = nil, parallelism: Int = 4) -> BatchOptions {
         var options = BatchOptions()
         options.journal = scratch.map { "\($0.path)/journal" }
@@ -22,7 +26,6 @@ struct BatchJobTests {
 
     @Test("returns each output once and in order, with a journal and without", arguments: [false, true])
     func order(journal: Bool) throws {
-        let scratch = try Scratch()
         let ran = Atomic<Int>(0)
         let job = BatchJob(name: "order", version: "1", count: 5000) { index, _ in
             ran.add(1, ordering: .relaxed)
@@ -51,7 +54,6 @@ struct BatchJobTests {
 
     @Test("tries again as often as it was told, then gives the item up with its error")
     func retries() throws {
-        let scratch = try Scratch()
         let attempts = Atomic<Int>(0)
         let job = BatchJob(name: "retries", version: "1", count: 100) { index, attempt in
             if index == 7 {
@@ -86,7 +88,6 @@ struct BatchJobTests {
 
     @Test("of a name that is longer than a record of entries goes on")
     func longName() throws {
-        let scratch = try Scratch()
         let job = BatchJob(name: String(repeating: "long ", count: 250_000), version: "1", count: 3) { index, _ in [UInt8(index)] }
         #expect(try job.run(options(scratch)).resumed == 0)
         #expect(try job.run(options(scratch)).resumed == 3)
@@ -95,7 +96,6 @@ struct BatchJobTests {
 
     @Test("that an error of the journal ends has ended what was under way when it says so")
     func abandoned() throws {
-        let scratch = try Scratch()
         let begun = Atomic<Int>(0)
         let ended = Atomic<Int>(0)
         let next = "\(scratch.path)/journal/000002.journal"
@@ -155,7 +155,6 @@ struct BatchJobTests {
 
     @Test("ends orderly when it is cancelled, and the next run does the rest exactly once")
     func cancelled() throws {
-        let scratch = try Scratch()
         let token = CancellationToken()
         let ran = Mutex<[Int: Int]>([:])
         let job = BatchJob(name: "cancel", version: "1", count: 6000) { index, attempt in
@@ -201,7 +200,6 @@ struct BatchJobTests {
 
     @Test("says in its one line which shard it was, and what an earlier run had done")
     func resumedLine() throws {
-        let scratch = try Scratch()
         let job = BatchJob(name: "parts", version: "1", count: 10) { _, _ in [] }
         var options = options(scratch)
         options.shard = try Shard("1/2")
@@ -215,7 +213,6 @@ struct BatchJobTests {
     /// What had ended when the run gave up was counted, and its outputs were not returned.
     @Test("returns what it counts where an item does not end")
     func stuckLast() throws {
-        let scratch = try Scratch()
         let release = CountingSemaphore(value: 0)
         let token = CancellationToken()
         let first = CountingSemaphore(value: 0)
@@ -262,7 +259,6 @@ struct BatchJobTests {
 
     @Test("an output that no record takes is given up with a sentence, and what goes into no record together goes into two")
     func largeOutputs() throws {
-        let scratch = try Scratch()
         let job = BatchJob(name: "large", version: "1", count: 50) { index, _ in
             [UInt8](repeating: UInt8(index), count: index == 7 ? 101 : 100)
         }
@@ -285,7 +281,6 @@ struct BatchJobTests {
 
     @Test("holds some megabytes of outputs, and not what a quarter of a second gives, while they go into the journal")
     func heldBytes() throws {
-        let scratch = try Scratch()
         let path = "\(scratch.path)/journal/000001.journal"
         let made = Atomic<Int>(0)
         let most = Atomic<Int>(0)
@@ -305,7 +300,6 @@ struct BatchJobTests {
 
     @Test("a shard that has a directory and no journal yet is passed over, and named as a gap")
     func shardThatHasNotBegun() throws {
-        let scratch = try Scratch()
         let job = BatchJob(name: "begun", version: "1", count: 100) { _, _ in [] }
         var options = options(scratch)
         options.shard = try Shard("1/2")
@@ -326,7 +320,6 @@ struct BatchJobTests {
 
     @Test("runs its shards apart, and the merge is the whole; gaps and doubles are named")
     func shards() throws {
-        let scratch = try Scratch()
         let names = (0..<100).map { "item \($0)" }
         let job = BatchJob(name: "shards", version: "1", items: names) { name, _ in Array(name.utf8) }
         var options = options(scratch)
@@ -381,7 +374,6 @@ struct BatchJobTests {
 
     @Test("gives a sign of life in the journal while one item takes long")
     func heartbeat() throws {
-        let scratch = try Scratch()
         let path = "\(scratch.path)/journal/000001.journal"
         let job = BatchJob(name: "long", version: "1", count: 1) { _, _ in
             func size() -> Int { (try? MappedFile(path).withBytes(\.count)) ?? 0 }
@@ -395,7 +387,6 @@ struct BatchJobTests {
 
     @Test("no items, no work")
     func empty() throws {
-        let scratch = try Scratch()
         let job = BatchJob(name: "empty", version: "1", count: 0) { _, _ in [] }
         #expect(try job.run(options(scratch)).ending == .finished)
         #expect(try job.run(options()).ending == .finished)

@@ -42,6 +42,10 @@ final class Scratch {
 
 @Suite("The journal")
 struct JournalTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
     static let identity = JournalIdentity(job: "job\\\nx", version: "1", count: 1000, items: 7, shard: .whole)
 
     private func writer(
@@ -93,7 +97,6 @@ struct JournalTests {
 
     @Test("gives back what was committed, and only that, over three writers")
     func resume() throws {
-        let scratch = try Scratch()
         do {
             let first = try writer(scratch)
             first.append(entries([(3, [33]), (1, [])]))
@@ -117,7 +120,6 @@ struct JournalTests {
 
     @Test("has one writer: the second is told who the first is")
     func locked() throws {
-        let scratch = try Scratch()
         let first = try writer(scratch)
         #expect {
             _ = try writer(scratch)
@@ -130,7 +132,6 @@ struct JournalTests {
 
     @Test("of another job, version, list or shard is refused with a sentence, and not changed")
     func foreign() throws {
-        let scratch = try Scratch()
         try writer(scratch).end()
         let changes: [(WritableKeyPath<JournalIdentity, String>?, String)] = [
             (\.job, "job"), (\.version, "version"), (nil, "list"),
@@ -154,7 +155,6 @@ struct JournalTests {
 
     @Test("cut off at any byte loses what was cut and tells how much")
     func cutOff() throws {
-        let scratch = try Scratch()
         do {
             let first = try writer(scratch)
             first.append(entries([(1, [1])]))
@@ -175,7 +175,6 @@ struct JournalTests {
 
     @Test("with any bit changed is told, never guessed around")
     func damage() throws {
-        let scratch = try Scratch()
         do {
             let first = try writer(scratch)
             first.append(entries([(1, [1, 2, 3]), (2, [4])]))
@@ -196,7 +195,6 @@ struct JournalTests {
 
     @Test("that ends in zeros, as a power failure leaves a file, loses what was not yet written and tells how much")
     func unwrittenTail() throws {
-        let scratch = try Scratch()
         do {
             let first = try writer(scratch)
             first.append(entries([(1, [1])]))
@@ -223,7 +221,6 @@ struct JournalTests {
 
     @Test("damaged says how to go on, and that works: in the last file and in those before it")
     func remedies() throws {
-        let scratch = try Scratch()
         for index in 1...2 {
             let writer = try writer(scratch)
             writer.append(entries([(index, [1, 2, 3])]))
@@ -251,7 +248,6 @@ struct JournalTests {
 
     @Test("of a node that lies still is taken over, and its writer is fenced off when it comes back")
     func takeover() throws {
-        let scratch = try Scratch()
         let dead = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
         dead.append(entries([(1, [1])]))
         try dead.commit()
@@ -271,7 +267,6 @@ struct JournalTests {
 
     @Test("of a node that gives signs of life is locked")
     func alive() throws {
-        let scratch = try Scratch()
         let living = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
         let path = "\(scratch.path)/000001.journal"
         let size = try scratch.bytes("000001.journal").count
@@ -300,7 +295,6 @@ struct JournalTests {
 
     @Test("of a crash names its item also where the run after it has died before it wrote anything", arguments: [true, false])
     func blameBehindSilence(hasHeader: Bool) throws {
-        let scratch = try Scratch()
         do {
             let crashed = try writer(scratch)
             crashed.append(entries([(1, [1])]))
@@ -313,14 +307,12 @@ struct JournalTests {
 
     @Test("with nonsense for an item under way blames none")
     func nonsenseUnderWay() throws {
-        let scratch = try Scratch()
         try scratch.write("f", Array(repeating: 0xff, count: 64) + [7] + Array(repeating: 0, count: 63))
         #expect(Flight.read("\(scratch.path)/f") == [Flight.Leftover(index: 6, signal: 0)])
     }
 
     @Test("that is refused leaves no file and no descriptor behind")
     func refusedLeavesNothing() throws {
-        let scratch = try Scratch()
         try writer(scratch).end()
         func count(_ folder: String) -> Int {
             guard let stream = opendir(folder) else { return -1 }
@@ -341,7 +333,6 @@ struct JournalTests {
 
     @Test("with very many items that were given up goes on in a time that is in proportion", .timeLimit(.minutes(1)))
     func manyGivenUp() throws {
-        let scratch = try Scratch()
         let count = 100_000
         let job = BatchJob(name: "many", version: "1", count: count) { _, _ in [] }
         do {

@@ -26,14 +26,13 @@ struct BatchTests {
 
     @Test("returns what it is filled by, and submits what was added before a throw")
     func outcome() {
-        struct Stop: Error {}
         let queue = TaskQueue(scheduler: makeScheduler())
         let runs = Counter()
         #expect(queue.asyncBatch { _ in 7 } == 7)
-        #expect(throws: Stop.self) {
+        #expect(throws: Flaw.self) {
             try queue.asyncBatch { batch in
                 batch.async { runs.add() }
-                throw Stop()
+                throw Flaw()
             }
         }
         queue.waitUntilAllTasksAreFinished()

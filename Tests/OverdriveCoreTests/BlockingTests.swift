@@ -1,25 +1,17 @@
 import OverdriveCore
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 @Suite("Blocking", .timeLimit(.minutes(10)))
 struct BlockingTests {
-    private struct Trouble: Error {}
-
     @Test("returns and throws what its body does, anywhere")
     func results() throws {
         #expect(blocking { 5 } == 5)
-        #expect(throws: Trouble.self) { try blocking { throw Trouble() } }
+        #expect(throws: Flaw.self) { try blocking { throw Flaw() } }
         let queue = TaskQueue(scheduler: makeScheduler())
         let seen = Log<Int>()
         queue.async {
             seen.note(blocking { blocking { 6 } })
-            do throws(Trouble) { try blocking { () throws(Trouble) in throw Trouble() } } catch { seen.note(7) }
+            do throws(Flaw) { try blocking { () throws(Flaw) in throw Flaw() } } catch { seen.note(7) }
         }
         queue.waitUntilAllTasksAreFinished()
         #expect(seen.all == [6, 7])

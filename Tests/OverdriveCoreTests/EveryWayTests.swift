@@ -1,4 +1,3 @@
-import Foundation
 import OverdriveCore
 import Testing
 
@@ -215,13 +214,13 @@ struct EveryWayTests {
         #expect(onIt)
         queue.suspend()
         async let held = queue.run { 7 }
-        while queue.pendingTaskCount == 0 { await _Concurrency.Task.yield() }
+        while queue.pendingTaskCount == 0 { await Task.yield() }
         queue.resume()
         #expect(try await held == 7)
         await queue.drained()  // it is counted a little longer than it is awaited
         queue.suspend()
         async let lost = queue.run { 8 }
-        while queue.pendingTaskCount == 0 { await _Concurrency.Task.yield() }
+        while queue.pendingTaskCount == 0 { await Task.yield() }
         #expect(queue.cancelAll() == 1)
         var told = false
         do { _ = try await lost } catch is CancellationError { told = true }

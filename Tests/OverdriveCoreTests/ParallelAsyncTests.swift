@@ -3,8 +3,6 @@ import Testing
 
 @Suite("Parallel for tasks", .timeLimit(.minutes(10)))
 struct ParallelAsyncTests {
-    private struct Problem: Error, Equatable {}
-
     @Test("suspending operations do what the others do", arguments: [0, 1, 2, 1_000, 100_000])
     func same(count: Int) async throws {
         let numbers = scrambled(count, below: 1_000)
@@ -45,7 +43,6 @@ struct ParallelAsyncTests {
 
     @Test("invoke, scope and branches with numbers suspend too, and throw as they are")
     func branches() async {
-        struct Problem: Error, Equatable {}
         let (sum, scheduler) = (Counter(), makeScheduler(workers: 2))
         await Parallel(on: scheduler).run { p in
             p.invoke { sum.add(1) } _: { sum.add(2) } _: { sum.add(4) }
@@ -62,21 +59,21 @@ struct ParallelAsyncTests {
         }
         #expect(onWorkers.count == 10)
         #expect(returned == 7)
-        await #expect(throws: Problem()) {
-            try await Parallel(on: scheduler).run { p throws(Problem) in
-                try p.scope(throwing: Problem.self) { scope throws(Problem) in
-                    scope.fork { () throws(Problem) in throw Problem() }
+        await #expect(throws: Flaw()) {
+            try await Parallel(on: scheduler).run { p throws(Flaw) in
+                try p.scope(throwing: Flaw.self) { scope throws(Flaw) in
+                    scope.fork { () throws(Flaw) in throw Flaw() }
                 }
             }
         }
-        await #expect(throws: Problem()) {
-            try await Parallel().run { p throws(Problem) in
-                try p.invoke(count: 3) { i throws(Problem) in if i == 1 { throw Problem() } }
+        await #expect(throws: Flaw()) {
+            try await Parallel().run { p throws(Flaw) in
+                try p.invoke(count: 3) { i throws(Flaw) in if i == 1 { throw Flaw() } }
             }
         }
-        await #expect(throws: Problem()) {
-            try await Parallel().run { p throws(Problem) in
-                _ = try p.join { () throws(Problem) in } _: { () throws(Problem) in throw Problem() }
+        await #expect(throws: Flaw()) {
+            try await Parallel().run { p throws(Flaw) in
+                _ = try p.join { () throws(Flaw) in } _: { () throws(Flaw) in throw Flaw() }
             }
         }
     }
@@ -89,24 +86,24 @@ struct ParallelAsyncTests {
 
     @Test("errors come back as they are")
     func errors() async {
-        await #expect(throws: Problem()) {
-            try await Parallel().run { _ throws(Problem) -> Int in throw Problem() }
+        await #expect(throws: Flaw()) {
+            try await Parallel().run { _ throws(Flaw) -> Int in throw Flaw() }
         }
-        await #expect(throws: Problem()) {
-            try await Parallel().run { p in try p.forEach(0..<100) { i in if i == 50 { throw Problem() } } }
+        await #expect(throws: Flaw()) {
+            try await Parallel().run { p in try p.forEach(0..<100) { i in if i == 50 { throw Flaw() } } }
         }
     }
 
-    @Test("the task's cancellation ends a loop")
-    func cancelled() async {
+    @Test("the task's cancellation ends a loop, behind the door, and a blocking one with a token", arguments: [false, true])
+    func cancelled(blocking: Bool) async {
         let (started, unaware) = (Counter(), Counter())
+        let body = { @Sendable (_: Int) throws in
+            started.add()
+            waitForCancellation(unaware)
+        }
         let task = Task {
-            try await Parallel(grain: 1).run { p in
-                try p.forEach(0..<1_000_000) { _ throws in
-                    started.add()
-                    waitForCancellation(unaware)
-                }
-            }
+            guard blocking else { return try await Parallel(grain: 1).run { p in try p.forEach(0..<1_000_000, body) } }
+            try Self.loop(body)
         }
         cancel(task, when: started)
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -138,18 +135,6 @@ struct ParallelAsyncTests {
         #expect(numbers == numbers.sorted() && sum == 3)
     }
 
-    @Test("a blocking loop with a token ends with its task")
-    func cancelledHere() async {
-        let (started, unaware) = (Counter(), Counter())
-        let task = Task {
-            try Self.loop(started, unaware)
-        }
-        cancel(task, when: started)
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(started.count < 1_000_000)
-        #expect(unaware.count == 0)
-    }
-
     @Test("what a shutdown discards runs on the caller's thread, is told so, and arrays come back")
     func discarded() async {
         let scheduler = makeScheduler(workers: 1)
@@ -179,11 +164,8 @@ struct ParallelAsyncTests {
         gate.open()
     }
 
-    private static func loop(_ started: Counter, _ unaware: Counter) throws {
-        try Parallel(grain: 1, token: CancellationToken()).forEach(0..<1_000_000) { _ throws in
-            started.add()
-            waitForCancellation(unaware)
-        }
+    private static func loop(_ body: @Sendable (Int) throws -> Void) throws {
+        try Parallel(grain: 1, token: CancellationToken()).forEach(0..<1_000_000, body)
     }
 
     @Test("gives an array back that nobody else holds: it is not copied when it is changed")

@@ -3,10 +3,6 @@ import Testing
 
 @Suite("Parallel.join and invoke of a number of branches", .timeLimit(.minutes(10)))
 struct ParallelBranchesTests {
-    private struct Problem: Error, Equatable {
-        let number: Int
-    }
-
     /// More than a fork's slot has room for.
     private struct Wide: Sendable, Equatable {
         var text = ""
@@ -84,21 +80,21 @@ struct ParallelBranchesTests {
     func errors(caller: Caller) async throws {
         for bad in [0, 1, 49, 50] {
             let (began, ended) = (Counter(), Counter())
-            let problem = try await caller.call { () -> Problem? in
-                do throws(Problem) {
-                    let sum = try Parallel.join(count: 50, 0, { a, b throws(Problem) in a + b }) { i throws(Problem) in
+            let problem = try await caller.call { () -> Flaw? in
+                do throws(Flaw) {
+                    let sum = try Parallel.join(count: 50, 0, { a, b throws(Flaw) in a + b }) { i throws(Flaw) in
                         began.add()
                         defer { ended.add() }
-                        if i == bad { throw Problem(number: bad) }
+                        if i == bad { throw Flaw(number: bad) }
                         return i
                     }
-                    return sum == 49 * 25 ? nil : Problem(number: -1)
+                    return sum == 49 * 25 ? nil : Flaw(number: -1)
                 } catch {
                     let over = ended.count // before those that began: another join counts here too
                     return began.count >= over ? error : nil
                 }
             }
-            #expect(problem == (bad < 50 ? Problem(number: bad) : nil))
+            #expect(problem == (bad < 50 ? Flaw(number: bad) : nil))
             #expect(began.count == ended.count)
         }
     }
@@ -107,32 +103,32 @@ struct ParallelBranchesTests {
     func siblings() async throws {
         let (told, late) = (Counter(), Counter())
         let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
-            thrown(Problem.self) { () throws(Problem) in
+            thrown(Flaw.self) { () throws(Flaw) in
                 // The last number runs here and first; the first is taken.
                 let (begun, isOver) = (Counter(), Counter())
-                try Parallel().invoke(count: 3) { i throws(Problem) in
+                try Parallel().invoke(count: 3) { i throws(Flaw) in
                     if i == 0 {
                         begun.add()
                         if eventually({ Cancellation.isRequested }) { told.add() }
                     } else if i == 2 {
                         _ = eventually { begun.count == 1 }
                         isOver.add()
-                        throw Problem(number: 2)
+                        throw Flaw(number: 2)
                     } else if isOver.count == 1, !Cancellation.isRequested {
                         late.add()
                     }
                 }
             }
         }
-        #expect(problem == Problem(number: 2))
+        #expect(problem == Flaw(number: 2))
         #expect(told.count == 1)
         #expect(late.count == 0)
     }
 
     @Test("a combination's error is thrown too")
     func combiningThrows() throws {
-        #expect(throws: Problem(number: 7)) {
-            try Parallel.join(count: 3, 0, { _, _ throws(Problem) -> Int in throw Problem(number: 7) }) { i throws(Problem) in i }
+        #expect(throws: Flaw(number: 7)) {
+            try Parallel.join(count: 3, 0, { _, _ throws(Flaw) -> Int in throw Flaw(number: 7) }) { i throws(Flaw) in i }
         }
     }
 

@@ -4,8 +4,6 @@ import Testing
 /// Whom branches ask whether they are still needed, wherever they run.
 @Suite("Parallel: cancellation reaches every branch", .timeLimit(.minutes(10)))
 struct ParallelCancellationTests {
-    private struct Problem: Error {}
-
     /// Calls `operation`, which runs a closure in two branches, in a task, which is cancelled when both have begun: one
     /// of them elsewhere then. Returns how many saw it.
     ///
@@ -61,14 +59,14 @@ struct ParallelCancellationTests {
                 if eventually({ Cancellation.isRequested }) { told.add() }
             }
             try await TaskQueue(scheduler: scheduler).run {
-                _ = #expect(throws: Problem.self) {
+                _ = #expect(throws: Flaw.self) {
                     // The part that runs here has forks of the loop's below its own.
-                    try Parallel(grain: 1).forEach(0..<2) { i throws(Problem) in
+                    try Parallel(grain: 1).forEach(0..<2) { i throws(Flaw) in
                         if i == 0 {
                             _ = Parallel.join { branch() } _: { branch() }
                         } else {
                             _ = eventually { started.count == 2 }
-                            throw Problem()
+                            throw Flaw()
                         }
                     }
                 }
@@ -84,8 +82,8 @@ struct ParallelCancellationTests {
         try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
             _ = Parallel.join {
                 for _ in 0..<50 {
-                    try? Parallel(grain: 1).forEach(0..<4) { i throws(Problem) in
-                        if i == 3 { throw Problem() }
+                    try? Parallel(grain: 1).forEach(0..<4) { i throws(Flaw) in
+                        if i == 3 { throw Flaw() }
                     }
                     if started.count == 1 { break }
                 }

@@ -4,10 +4,6 @@ import Testing
 /// What collects and searches: against the same of the standard library's.
 @Suite("Parallel: collecting and searching", .timeLimit(.minutes(10)))
 struct ParallelCollectingTests {
-    private struct Problem: Error, Equatable {
-        let number: Int
-    }
-
     private struct Person: Sendable, Equatable {
         let age: Int
         let name: String
@@ -82,16 +78,16 @@ struct ParallelCollectingTests {
     func searchErrors(count: Int) {
         for (found, bad) in [(count / 2, count - 1), (count - 1, count / 2), (count, 0)] {
             for p in Self.values {
-                var outcome: Result<Int?, Problem>
-                do throws(Problem) {
-                    outcome = .success(try p.first(0..<count) { i throws(Problem) in
-                        if i >= bad && bad != found { throw Problem(number: i) }
+                var outcome: Result<Int?, Flaw>
+                do throws(Flaw) {
+                    outcome = .success(try p.first(0..<count) { i throws(Flaw) in
+                        if i >= bad && bad != found { throw Flaw(number: i) }
                         return i == found
                     })
                 } catch {
                     outcome = .failure(error)
                 }
-                #expect(outcome == (found <= bad ? .success(found) : .failure(Problem(number: bad))))
+                #expect(outcome == (found <= bad ? .success(found) : .failure(Flaw(number: bad))))
             }
         }
     }
@@ -126,16 +122,16 @@ struct ParallelCollectingTests {
     @Test("errors of collecting closures come back as they are", arguments: [1, 1_000])
     func errors(count: Int) {
         for p in Self.values {
-            #expect(throws: Problem(number: 0)) {
-                try p.compactMap(0..<count) { i throws(Problem) -> Int? in if i == 0 { throw Problem(number: i) } else { nil } }
+            #expect(throws: Flaw(number: 0)) {
+                try p.compactMap(0..<count) { i throws(Flaw) -> Int? in if i == 0 { throw Flaw(number: i) } else { nil } }
             }
-            #expect(throws: Problem(number: 0)) {
-                try p.grouping(0..<count) { i throws(Problem) -> Int in if i == 0 { throw Problem(number: i) } else { i } }
+            #expect(throws: Flaw(number: 0)) {
+                try p.grouping(0..<count) { i throws(Flaw) -> Int in if i == 0 { throw Flaw(number: i) } else { i } }
             }
         }
-        #expect(throws: Problem(number: -1)) {
-            try Parallel().reduce(0..<1_000, into: 0) { (sum: inout Int, i) throws(Problem) in sum += i } combine: {
-                (_: inout Int, _) throws(Problem) in throw Problem(number: -1)
+        #expect(throws: Flaw(number: -1)) {
+            try Parallel().reduce(0..<1_000, into: 0) { (sum: inout Int, i) throws(Flaw) in sum += i } combine: {
+                (_: inout Int, _) throws(Flaw) in throw Flaw(number: -1)
             }
         }
     }

@@ -4,8 +4,6 @@ import Testing
 /// The forms that may end early or suspend, against the plain ones.
 @Suite("Parallel: forms that throw, are cancelled, or suspend", .timeLimit(.minutes(10)))
 struct ParallelFormsTests {
-    private struct Refused: Error, Equatable {}
-
     private static let counts = [0, 1, 2, 100, 4_097]
 
     @Test("forEach over a collection visits each element once", arguments: counts)
@@ -13,7 +11,7 @@ struct ParallelFormsTests {
         let slice = Array(0..<count + 5)[5...]
         let sums = (0..<3).map { _ in Counter() }
         Parallel.forEach(slice) { sums[0].add($0) }
-        try Parallel(on: makeScheduler()).forEach(slice) { (i: Int) throws(Refused) in _ = sums[1].add(i) }
+        try Parallel(on: makeScheduler()).forEach(slice) { (i: Int) throws(Flaw) in _ = sums[1].add(i) }
         try Parallel(token: CancellationToken()).forEach(slice) { i throws in _ = sums[2].add(i) }
         #expect(sums.map(\.count) == Array(repeating: slice.reduce(0, +), count: 3))
     }
@@ -23,7 +21,7 @@ struct ParallelFormsTests {
         let slice = Array(0..<count + 5)[5...]
         let plain = Parallel().scan(slice, 0, +)
         let sum = Parallel.reduce(slice, 0, +)
-        let checked = { @Sendable (a: Int, b: Int) throws(Refused) in a + b }
+        let checked = { @Sendable (a: Int, b: Int) throws(Flaw) in a + b }
         let progress = Parallel.Progress()
         #expect(try Parallel(progress: progress).scan(slice, 0, checked) == plain)
         #expect(progress.completed == count)
@@ -35,26 +33,26 @@ struct ParallelFormsTests {
     @Test("the first error ends them, with its type")
     func errors() {
         let numbers = Array(0..<10_000)
-        let refusing = { @Sendable (a: Int, b: Int) throws(Refused) -> Int in
-            if b == 7_000 { throw Refused() }
+        let refusing = { @Sendable (a: Int, b: Int) throws(Flaw) -> Int in
+            if b == 7_000 { throw Flaw() }
             return a + b
         }
         let refused = [
-            isRefused { () throws(Refused) in _ = try Parallel().scan(numbers, 0, refusing) },
-            isRefused { () throws(Refused) in _ = try Parallel.reduce(numbers, 0, refusing) },
-            isRefused { () throws(Refused) in
-                try Parallel.forEach(numbers) { (i: Int) throws(Refused) in if i == 7_000 { throw Refused() } }
+            isRefused { () throws(Flaw) in _ = try Parallel().scan(numbers, 0, refusing) },
+            isRefused { () throws(Flaw) in _ = try Parallel.reduce(numbers, 0, refusing) },
+            isRefused { () throws(Flaw) in
+                try Parallel.forEach(numbers) { (i: Int) throws(Flaw) in if i == 7_000 { throw Flaw() } }
             },
-            isRefused { () throws(Refused) in
-                try Parallel().invoke { () throws(Refused) in } _: { () throws(Refused) in
-                } _: { () throws(Refused) in throw Refused() }
+            isRefused { () throws(Flaw) in
+                try Parallel().invoke { () throws(Flaw) in } _: { () throws(Flaw) in
+                } _: { () throws(Flaw) in throw Flaw() }
             },
         ]
         #expect(refused == [true, true, true, true])
     }
 
-    private func isRefused(_ body: () throws(Refused) -> Void) -> Bool {
-        thrown(Refused.self, by: body) == Refused()
+    private func isRefused(_ body: () throws(Flaw) -> Void) -> Bool {
+        thrown(Flaw.self, by: body) == Flaw()
     }
 
     @Test("a sort whose order throws keeps all elements", arguments: [0, 1, 10, 1_000, 20_000])
@@ -63,14 +61,14 @@ struct ParallelFormsTests {
         let sorted = numbers.sorted()
         for limit in [Int.max, count / 2] {
             let calls = Counter()
-            let order = { @Sendable (a: Int, b: Int) throws(Refused) -> Bool in
+            let order = { @Sendable (a: Int, b: Int) throws(Flaw) -> Bool in
                 calls.add()
-                if calls.count > limit { throw Refused() }
+                if calls.count > limit { throw Flaw() }
                 return a < b
             }
             for stable in [false, true] {
                 var array = numbers
-                do throws(Refused) {
+                do throws(Flaw) {
                     if stable { try Parallel().stableSort(&array, by: order) } else { try Parallel().sort(&array, by: order) }
                     #expect(array == sorted)
                 } catch {

@@ -3,34 +3,30 @@ import Testing
 
 @Suite("Parallel.join, invoke and scope", .timeLimit(.minutes(10)))
 struct ParallelJoinTests {
-    private struct Problem: Error, Equatable {
-        let number: Int
-    }
-
     private static func fib(_ n: Int) -> Int {
         if n < 2 { return n }
         let (a, b) = Parallel.join { fib(n - 1) } _: { fib(n - 2) }
         return a + b
     }
 
-    private static func throwingFib(_ n: Int) throws(Problem) -> Int {
+    private static func throwingFib(_ n: Int) throws(Flaw) -> Int {
         if n < 2 { return n }
-        let (a, b) = try Parallel.join { () throws(Problem) in try throwingFib(n - 1) } _: { () throws(Problem) in
+        let (a, b) = try Parallel.join { () throws(Flaw) in try throwingFib(n - 1) } _: { () throws(Flaw) in
             try throwingFib(n - 2)
         }
         return a + b
     }
 
     /// Throws at the leaf whose number is `bad`.
-    private static func walk(_ range: Range<Int>, bad: Int) throws(Problem) -> Int {
+    private static func walk(_ range: Range<Int>, bad: Int) throws(Flaw) -> Int {
         if range.count == 1 {
-            if range.lowerBound == bad { throw Problem(number: bad) }
+            if range.lowerBound == bad { throw Flaw(number: bad) }
             return 1
         }
         let middle = range.lowerBound + range.count / 2
-        let (a, b) = try Parallel.join { () throws(Problem) in
+        let (a, b) = try Parallel.join { () throws(Flaw) in
             try walk(range.lowerBound..<middle, bad: bad)
-        } _: { () throws(Problem) in
+        } _: { () throws(Flaw) in
             try walk(middle..<range.upperBound, bad: bad)
         }
         return a + b
@@ -46,9 +42,9 @@ struct ParallelJoinTests {
     func errors(caller: Caller) async throws {
         for bad in [0, 1, 31, 32, 62, 63] {
             let problem = try await caller.call {
-                thrown(Problem.self) { () throws(Problem) in _ = try Self.walk(0..<64, bad: bad) }
+                thrown(Flaw.self) { () throws(Flaw) in _ = try Self.walk(0..<64, bad: bad) }
             }
-            #expect(problem == Problem(number: bad))
+            #expect(problem == Flaw(number: bad))
         }
         #expect(try await caller.call { try? Self.walk(0..<64, bad: 64) } == 64)
     }
@@ -58,18 +54,18 @@ struct ParallelJoinTests {
         let scheduler = makeScheduler(workers: 2)
         let (started, ended) = (Counter(), Counter())
         let problem = try await TaskQueue(scheduler: scheduler).run {
-            thrown(Problem.self) { () throws(Problem) in
-                _ = try Parallel.join { () throws(Problem) -> Int in
+            thrown(Flaw.self) { () throws(Flaw) in
+                _ = try Parallel.join { () throws(Flaw) -> Int in
                     _ = eventually { started.count == 1 }
-                    throw Problem(number: 1)
-                } _: { () throws(Problem) -> Int in
+                    throw Flaw(number: 1)
+                } _: { () throws(Flaw) -> Int in
                     started.add()
                     ended.add()
-                    throw Problem(number: 2)
+                    throw Flaw(number: 2)
                 }
             }
         }
-        #expect(problem == Problem(number: 1))
+        #expect(problem == Flaw(number: 1))
         #expect(started.count == ended.count)
     }
 
@@ -77,13 +73,13 @@ struct ParallelJoinTests {
     func secondNotStarted() async throws {
         let ran = Counter()
         let problem = try await TaskQueue(scheduler: makeScheduler(workers: 1)).run {
-            thrown(Problem.self) { () throws(Problem) in
-                _ = try Parallel.join { () throws(Problem) -> Int in throw Problem(number: 1) } _: {
-                    () throws(Problem) -> Int in ran.add()
+            thrown(Flaw.self) { () throws(Flaw) in
+                _ = try Parallel.join { () throws(Flaw) -> Int in throw Flaw(number: 1) } _: {
+                    () throws(Flaw) -> Int in ran.add()
                 }
             }
         }
-        #expect(problem == Problem(number: 1))
+        #expect(problem == Flaw(number: 1))
         #expect(ran.count == 0)
     }
 
@@ -91,11 +87,11 @@ struct ParallelJoinTests {
     func siblingThrew() async throws {
         let (started, told) = (Counter(), Counter())
         let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
-            thrown(Problem.self) { () throws(Problem) in
-                _ = try Parallel.join { () throws(Problem) -> Int in
+            thrown(Flaw.self) { () throws(Flaw) in
+                _ = try Parallel.join { () throws(Flaw) -> Int in
                     if !eventually({ started.count == 1 }) { return 0 }
-                    throw Problem(number: 1)
-                } _: { () throws(Problem) -> Int in
+                    throw Flaw(number: 1)
+                } _: { () throws(Flaw) -> Int in
                     if Cancellation.isRequested { return 0 }
                     started.add()
                     if eventually({ Cancellation.isRequested }) { told.add() }
@@ -103,7 +99,7 @@ struct ParallelJoinTests {
                 }
             }
         }
-        #expect(problem == Problem(number: 1))
+        #expect(problem == Flaw(number: 1))
         #expect(told.count == 1)
     }
 
@@ -159,7 +155,7 @@ struct ParallelJoinTests {
     @Test("scope returns and throws what its body does, after its children", arguments: Caller.allCases, [0, 1, 2, 1_000])
     func scopeEnds(caller: Caller, count: Int) async throws {
         let (done, census) = (Counter(), Census())
-        let (result, problem, atThrow) = try await caller.call { () -> (Int, Problem?, Bool) in
+        let (result, problem, atThrow) = try await caller.call { () -> (Int, Flaw?, Bool) in
             let result = Parallel.scope { scope in
                 for _ in 0..<count {
                     let tracked = census.newborn()
@@ -171,10 +167,10 @@ struct ParallelJoinTests {
                 return count
             }
             let before = Counter()
-            do throws(Problem) {
-                try Parallel.scope { scope throws(Problem) in
+            do throws(Flaw) {
+                try Parallel.scope { scope throws(Flaw) in
                     for _ in 0..<count { scope.fork { before.add() } }
-                    throw Problem(number: 3)
+                    throw Flaw(number: 3)
                 }
                 return (result, nil, false)
             } catch {
@@ -182,7 +178,7 @@ struct ParallelJoinTests {
             }
         }
         #expect(result == count)
-        #expect(problem == Problem(number: 3))
+        #expect(problem == Flaw(number: 3))
         #expect(atThrow)
         #expect(done.count == count * (caller == .branches ? 2 : 1))
         #expect(census.alive == 0)

@@ -3,54 +3,50 @@ import Testing
 
 @Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(10)))
 struct ParallelOptionsTests {
-    private struct Problem: Error, Equatable {
-        let number: Int
-    }
-
     @Test("the first error ends a loop, and nothing runs when it is thrown", arguments: Caller.allCases)
     func errors(caller: Caller) async throws {
         for count in [1, 2, 64, 4_097, 100_000] {
             for bad in Set([0, count / 2, count - 1]) {
-                let (problems, running) = try await caller.call { () -> ([Problem?], Int) in
+                let (problems, running) = try await caller.call { () -> ([Flaw?], Int) in
                     let crowd = Counter()
-                    @Sendable func check(_ i: Int) throws(Problem) {
+                    @Sendable func check(_ i: Int) throws(Flaw) {
                         crowd.add()
                         defer { crowd.add(-1) }
-                        if i == bad { throw Problem(number: bad) }
+                        if i == bad { throw Flaw(number: bad) }
                     }
-                    var problems: [Problem?] = []
-                    func note(_ body: () throws(Problem) -> Void) { problems.append(thrown(Problem.self, by: body)) }
-                    note { () throws(Problem) in
-                        try Parallel.forEach(0..<count) { i throws(Problem) in try check(i) }
+                    var problems: [Flaw?] = []
+                    func note(_ body: () throws(Flaw) -> Void) { problems.append(thrown(Flaw.self, by: body)) }
+                    note { () throws(Flaw) in
+                        try Parallel.forEach(0..<count) { i throws(Flaw) in try check(i) }
                     }
-                    note { () throws(Problem) in
-                        try Parallel().forEachChunk(0..<count) { part throws(Problem) in
+                    note { () throws(Flaw) in
+                        try Parallel().forEachChunk(0..<count) { part throws(Flaw) in
                             for i in part { try check(i) }
                         }
                     }
-                    note { () throws(Problem) in
-                        _ = try Parallel.map(0..<count) { i throws(Problem) -> String in
+                    note { () throws(Flaw) in
+                        _ = try Parallel.map(0..<count) { i throws(Flaw) -> String in
                             try check(i)
                             return String(i)
                         }
                     }
-                    note { () throws(Problem) in
-                        _ = try Parallel().filter(0..<count) { i throws(Problem) -> Bool in
+                    note { () throws(Flaw) in
+                        _ = try Parallel().filter(0..<count) { i throws(Flaw) -> Bool in
                             try check(i)
                             return true
                         }
                     }
-                    note { () throws(Problem) in
+                    note { () throws(Flaw) in
                         _ = try Parallel.reduce(
                             0..<count, 0,
-                            map: { i throws(Problem) -> Int in
+                            map: { i throws(Flaw) -> Int in
                                 try check(i)
                                 return i
-                            }, combine: { (a: Int, b: Int) throws(Problem) -> Int in a + b })
+                            }, combine: { (a: Int, b: Int) throws(Flaw) -> Int in a + b })
                     }
                     return (problems, crowd.count)
                 }
-                #expect(problems == Array(repeating: Problem(number: bad), count: 5))
+                #expect(problems == Array(repeating: Flaw(number: bad), count: 5))
                 #expect(running == 0 || caller == .branches)
             }
         }
@@ -62,13 +58,13 @@ struct ParallelOptionsTests {
             let numbers = scrambled(count, below: 1_000)
             let ok = try await caller.call { () -> Bool in
                 do {
-                    let strings = try Parallel.map(numbers) { number throws(Problem) in String(number) }
-                    let even = try Parallel().filter(numbers) { number throws(Problem) in number % 2 == 0 }
+                    let strings = try Parallel.map(numbers) { number throws(Flaw) in String(number) }
+                    let even = try Parallel().filter(numbers) { number throws(Flaw) in number % 2 == 0 }
                     let sum = try Parallel.reduce(
-                        0..<count, 0, map: { i throws(Problem) -> Int in numbers[i] },
-                        combine: { (a: Int, b: Int) throws(Problem) -> Int in a + b })
+                        0..<count, 0, map: { i throws(Flaw) -> Int in numbers[i] },
+                        combine: { (a: Int, b: Int) throws(Flaw) -> Int in a + b })
                     let total = Counter()
-                    try Parallel.forEach(0..<count) { i throws(Problem) in _ = total.add(numbers[i]) }
+                    try Parallel.forEach(0..<count) { i throws(Flaw) in _ = total.add(numbers[i]) }
                     return strings == numbers.map { String($0) } && even == numbers.filter { $0 % 2 == 0 }
                         && sum == numbers.reduce(0, +) && total.count == sum
                 } catch {
@@ -84,8 +80,8 @@ struct ParallelOptionsTests {
         let census = Census()
         for bad in [0, 500, 9_999] {
             try await caller.call {
-                let objects = try? Parallel.map(0..<10_000) { i throws(Problem) -> Tracked in
-                    if i == bad { throw Problem(number: i) }
+                let objects = try? Parallel.map(0..<10_000) { i throws(Flaw) -> Tracked in
+                    if i == bad { throw Flaw(number: i) }
                     return census.newborn()
                 }
                 if objects != nil { fatalError("the map went past its error") }
@@ -98,9 +94,9 @@ struct ParallelOptionsTests {
     func nothingStarts() async throws {
         let ran = Counter()
         try await TaskQueue(scheduler: makeScheduler(workers: 1)).run {
-            try? Parallel(grain: 1).forEachChunk(0..<1_000) { part throws(Problem) in
+            try? Parallel(grain: 1).forEachChunk(0..<1_000) { part throws(Flaw) in
                 ran.add()
-                throw Problem(number: part.lowerBound)
+                throw Flaw(number: part.lowerBound)
             }
         }
         #expect(ran.count == 1)
@@ -110,10 +106,10 @@ struct ParallelOptionsTests {
     func told() async throws {
         let (waiting, told) = (Counter(), Counter())
         try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
-            try? Parallel(grain: 1).forEach(0..<2) { i throws(Problem) in
+            try? Parallel(grain: 1).forEach(0..<2) { i throws(Flaw) in
                 waiting.add()
                 if !eventually({ waiting.count == 2 }) { return }
-                if i == 1 { throw Problem(number: 1) }
+                if i == 1 { throw Flaw(number: 1) }
                 if eventually({ Cancellation.isRequested }) { told.add() }
             }
         }
@@ -201,17 +197,17 @@ struct ParallelOptionsTests {
 
     @Test("children of a scope may throw", arguments: Caller.allCases, [0, 1, 2, 500])
     func scope(caller: Caller, count: Int) async throws {
-        let (result, problem) = try await caller.call { () -> (Int?, Problem?) in
+        let (result, problem) = try await caller.call { () -> (Int?, Flaw?) in
             let done = Counter()
-            let result = try? Parallel().scope(throwing: Problem.self) { scope throws(Problem) -> Int in
-                for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
+            let result = try? Parallel().scope(throwing: Flaw.self) { scope throws(Flaw) -> Int in
+                for _ in 0..<count { scope.fork { () throws(Flaw) in done.add() } }
                 return 7
             }
             if done.count != count { return (nil, nil) }
-            do throws(Problem) {
-                try Parallel().scope(throwing: Problem.self) { scope throws(Problem) in
-                    for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
-                    scope.fork { () throws(Problem) in throw Problem(number: 5) }
+            do throws(Flaw) {
+                try Parallel().scope(throwing: Flaw.self) { scope throws(Flaw) in
+                    for _ in 0..<count { scope.fork { () throws(Flaw) in done.add() } }
+                    scope.fork { () throws(Flaw) in throw Flaw(number: 5) }
                 }
                 return (result, nil)
             } catch {
@@ -219,7 +215,7 @@ struct ParallelOptionsTests {
             }
         }
         #expect(result == 7)
-        #expect(problem == Problem(number: 5))
+        #expect(problem == Flaw(number: 5))
     }
 
     /// Once its children were joined when the scope was no longer the thread's work: it stood as the work of whatever
@@ -230,9 +226,9 @@ struct ParallelOptionsTests {
             let (taken, told) = (Counter(), Counter())
             // What is forked above another fork inherits what the thread has noted by then.
             _ = Parallel.join {
-                _ = try? Parallel().scope(throwing: Problem.self) { scope throws(Problem) in
+                _ = try? Parallel().scope(throwing: Flaw.self) { scope throws(Flaw) in
                     for _ in 0..<10 { scope.fork {} }
-                    throw Problem(number: 1) // It says to all its children that they are not needed any more.
+                    throw Flaw(number: 1) // It says to all its children that they are not needed any more.
                 }
                 _ = Parallel.join { eventually { taken.count == 1 } } _: {
                     told.add(Cancellation.isRequested ? 1 : 0)

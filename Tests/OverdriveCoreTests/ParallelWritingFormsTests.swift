@@ -4,8 +4,6 @@ import Testing
 /// What changes arrays, has scratch or searches: with progress, until it is cancelled, and for tasks.
 @Suite("Parallel: writing and searching until cancelled, and for tasks", .timeLimit(.minutes(10)))
 struct ParallelWritingFormsTests {
-    private struct Problem: Error, Equatable {}
-
     private static let counts = [0, 1, 2, 255, 256, 5_000]
 
     @Test("arrays are changed with progress, with a token and by tasks as without", arguments: counts)
@@ -89,10 +87,10 @@ struct ParallelWritingFormsTests {
     @Test("an error of a task's change gives the array back")
     func errors() async {
         var array = Array(0..<1_000)
-        await #expect(throws: Problem()) {
-            try await Parallel().run(mutating: &array) { p, array throws(Problem) in
-                try p.forEach(mutating: &array) { i, number throws(Problem) in
-                    if i == 500 { throw Problem() }
+        await #expect(throws: Flaw()) {
+            try await Parallel().run(mutating: &array) { p, array throws(Flaw) in
+                try p.forEach(mutating: &array) { i, number throws(Flaw) in
+                    if i == 500 { throw Flaw() }
                     number = i
                 }
             }
@@ -103,8 +101,8 @@ struct ParallelWritingFormsTests {
     @Test("min and max by orders that throw, until cancelled, and for tasks", arguments: counts)
     func extremes(count: Int) async throws {
         let numbers = scrambled(count)
-        @Sendable func less(_ a: Int, _ b: Int) throws(Problem) -> Bool {
-            if a == b && count == 0 { throw Problem() }
+        @Sendable func less(_ a: Int, _ b: Int) throws(Flaw) -> Bool {
+            if a == b && count == 0 { throw Flaw() }
             return a < b
         }
         func here() throws {
@@ -113,11 +111,11 @@ struct ParallelWritingFormsTests {
             #expect(try Parallel(token: CancellationToken()).min(numbers) { a, b throws in a < b } == numbers.min())
             #expect(try Parallel(token: CancellationToken()).max(numbers) { a, b throws in a < b } == numbers.max())
             if count > 1 {
-                #expect(throws: Problem()) {
-                    _ = try Parallel().min(numbers) { _, _ throws(Problem) in throw Problem() }
+                #expect(throws: Flaw()) {
+                    _ = try Parallel().min(numbers) { _, _ throws(Flaw) in throw Flaw() }
                 }
-                #expect(throws: Problem()) {
-                    _ = try Parallel().max(numbers) { _, _ throws(Problem) in throw Problem() }
+                #expect(throws: Flaw()) {
+                    _ = try Parallel().max(numbers) { _, _ throws(Flaw) in throw Flaw() }
                 }
             }
         }

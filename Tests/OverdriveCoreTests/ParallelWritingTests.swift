@@ -3,8 +3,6 @@ import Testing
 
 @Suite("Parallel writing and scratch", .timeLimit(.minutes(10)))
 struct ParallelWritingTests {
-    private struct Problem: Error, Equatable {}
-
     private static func mergeSort(_ span: inout MutableSpan<Int>) {
         if span.count < 2 { return }
         let middle = span.count / 2
@@ -55,16 +53,16 @@ struct ParallelWritingTests {
     @Test("errors leave the array whole")
     func errors() {
         var words = (0..<1_000).map { String($0) }
-        #expect(throws: Problem()) {
-            try Parallel().forEach(mutating: &words) { i, word throws(Problem) in
-                if i == 700 { throw Problem() }
+        #expect(throws: Flaw()) {
+            try Parallel().forEach(mutating: &words) { i, word throws(Flaw) in
+                if i == 700 { throw Flaw() }
                 word += "!"
             }
         }
         #expect(words[700] == "700")
         #expect(words.count == 1_000)
-        #expect(throws: Problem()) {
-            try Parallel().chunks(of: &words, size: 10) { _, _ throws(Problem) in throw Problem() }
+        #expect(throws: Flaw()) {
+            try Parallel().chunks(of: &words, size: 10) { _, _ throws(Flaw) in throw Flaw() }
         }
     }
 

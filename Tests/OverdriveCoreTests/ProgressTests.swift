@@ -4,8 +4,6 @@ import Testing
 
 @Suite("A queue's progress", .timeLimit(.minutes(10)))
 struct ProgressTests {
-    private struct Trouble: Error {}
-
     private let queue = TaskQueue(scheduler: makeScheduler())
 
     @Test("is nil until it is tracked")
@@ -45,7 +43,7 @@ struct ProgressTests {
     @Test("tells what failed and what was taken back")
     func endings() async throws {
         queue.trackProgress()
-        _ = try? await queue.run { throw Trouble() }
+        _ = try? await queue.run { throw Flaw() }
         try await queue.run {}
         queue.suspend()
         for _ in 0..<4 { queue.async { Issue.record("it was taken back") } }
@@ -170,13 +168,13 @@ struct ProgressTests {
         let early = Task {
             try await queue.run {
                 gate.pass()
-                throw Trouble()
+                throw Flaw()
             }
         }
         while gate.arrivals == 0 { await Task.yield() }
         queue.trackProgress(total: 1)
         gate.open()
-        await #expect(throws: Trouble.self) { try await early.value }
+        await #expect(throws: Flaw.self) { try await early.value }
         #expect(queue.progress?.failed == 0)
     }
 }

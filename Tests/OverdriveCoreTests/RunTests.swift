@@ -5,9 +5,7 @@ import Testing
 struct RunTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 
-    private enum Trouble: Error {
-        case expected
-    }
+    private let queue = TaskQueue(scheduler: makeScheduler())
 
     @Test("returns what its closure returns", arguments: widths)
     func result(width: Int) async throws {
@@ -24,7 +22,6 @@ struct RunTests {
         final class Page {
             var lines = ["one"]
         }
-        let queue = TaskQueue(scheduler: makeScheduler())
         let page = try await queue.run { Page() }
         page.lines.append("two")
         #expect(page.lines.count == 2)
@@ -32,9 +29,8 @@ struct RunTests {
 
     @Test("throws what its closure throws")
     func failure() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
-        await #expect(throws: Trouble.self) {
-            try await queue.run { throw Trouble.expected }
+        await #expect(throws: Flaw.self) {
+            try await queue.run { throw Flaw() }
         }
     }
 
@@ -52,14 +48,13 @@ struct RunTests {
     @MainActor
     @Test("comes back to its caller's actor")
     func comesBack() async throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         var local = 0
         for _ in 0..<20 {
             local += try await queue.run { 1 }
             MainActor.assertIsolated()
         }
         #expect(local == 20)
-        let failed = try? await queue.run { () throws -> Int in throw Trouble.expected }
+        let failed = try? await queue.run { () throws -> Int in throw Flaw() }
         MainActor.assertIsolated()
         #expect(failed == nil)
     }
@@ -81,7 +76,6 @@ struct RunTests {
 
     @Test("in a task that is cancelled already never runs its closure")
     func cancelledEarly() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         let runs = Counter()
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -94,7 +88,6 @@ struct RunTests {
 
     @Test("cancelled while its closure runs tells the closure, whose result counts")
     func cancelledWhile() async throws {
-        let queue = TaskQueue(scheduler: makeScheduler())
         let known = Gate()
         let holder = Holder<Task<Bool, any Error>?>(nil)
         let task = Task {
@@ -112,7 +105,6 @@ struct RunTests {
 
     @Test("cancelled while its closure runs ends it at Cancellation.check()")
     func checked() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         let started = Counter()
         let task = Task {
             try await queue.run {
@@ -157,7 +149,6 @@ struct RunTests {
 
     @Test("racing with cancels ends once each, with a result or a CancellationError")
     func races() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
         let census = Census()
         for _ in 0..<20 {
             let (ran, cancelled) = (Counter(), Counter())

@@ -5,18 +5,14 @@ import Testing
 struct SyncTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 
-    private enum Trouble: Error, Equatable {
-        case number(Int)
-    }
-
     @Test("throws what its closure throws, with its type", arguments: widths)
     func typedThrow(width: Int) {
         let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler())
-        do throws(Trouble) {
-            try queue.sync { () throws(Trouble) in throw .number(7) }
+        do throws(Flaw) {
+            try queue.sync { () throws(Flaw) in throw Flaw(number: 7) }
             Issue.record("nothing was thrown")
         } catch {
-            #expect(error == .number(7))
+            #expect(error == Flaw(number: 7))
         }
         // The queue goes on.
         #expect(queue.sync { 1 } == 1)

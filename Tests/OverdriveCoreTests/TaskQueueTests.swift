@@ -77,7 +77,6 @@ struct TaskQueueTests {
         }
     }
 
-    // MARK: - Many
     // MARK: - Counting and waiting
 
     @Test("drained() returns after everything ran, for many tasks at once")

@@ -32,15 +32,6 @@ struct WaitGroupTests {
 
     // MARK: - Notifications
 
-    @Test("notifies at the quality of service that was asked for")
-    func notifyQoS() {
-        let group = WaitGroup()
-        let seen = Log<TaskQueue.QoS?>()
-        group.notify(on: queue, qos: .userInteractive) { seen.note(.current) }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(seen.all == [.userInteractive])
-    }
-
     @Test("keeps the notified queue and the closure's captures until then, and no longer")
     func notifyCaptures() {
         let census = Census()

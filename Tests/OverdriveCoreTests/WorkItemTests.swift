@@ -23,21 +23,6 @@ struct WorkItemTests {
         #expect(!item.isCancelled)
     }
 
-    @Test("performs on the calling thread, and is waited for any number of times")
-    func performs() {
-        let threads = Log<UInt>()
-        let item = WorkItem { threads.note(threadIdentity()) }
-        onThreads(1) { _ in
-            item.perform()
-            #expect(threads.all == [threadIdentity()])
-            item.wait()
-            item.wait()
-            item.perform()
-            item.wait()
-            #expect(threads.all.count == 2)
-        }
-    }
-
     @Test("raises its closure above the queue, as its quality of service says")
     func qos() {
         let seen = Log<TaskQueue.QoS?>()

@@ -105,13 +105,6 @@ struct AsyncTests {
         never.cancel()
     }
 
-    @Test("add(tasks:waitUntilFinished:) returns when all are over")
-    func addAndWait() {
-        let tasks = (0..<100).map { number in Task.inline { number } }
-        TaskQueue().add(tasks: tasks, waitUntilFinished: true)
-        #expect(tasks.allSatisfy { $0.isFinished })
-    }
-
     @Test("add(tasks:waitUntilFinished:) is not woken for each of the tasks")
     func addAndSleep() {
         let tasks = (0..<500).map { _ in Task.inline { _ = usleep(100) } }

@@ -75,15 +75,12 @@ struct ConditionTests {
 
     @Test("that come when the others are asked for their dependencies come too late")
     func tooLate() {
-        struct Another: TaskCondition {
-            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .failed(Flaw()) }
-        }
         let (condition, threads) = (Slow(needed: Task(value: 1)), DispatchGroup())
         let task = Task.inline { 1 }
         task.add(condition: condition)
         DispatchQueue(label: "first").async(group: threads) { TaskQueue().add(task: task) }
         #expect(eventually { condition.asked.count == 1 })
-        #expect(!task.add(condition: Another()))
+        #expect(!task.add(condition: Asked(error: Flaw())))
         condition.mayAnswer.open()
         threads.wait()
         #expect(task.wait(timeout: .seconds(60)) == .success && task.result?.value == 1)

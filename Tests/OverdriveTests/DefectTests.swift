@@ -40,21 +40,13 @@ struct DefectTests {
 
     @Test("2: conditions are evaluated once")
     func conditionsOnce() async throws {
-        struct Counts: TaskCondition {
-            let count: Counter
-            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
-                count.add()
-                return .satisfied
-            }
-        }
-        let evaluations = Counter()
-        let task = Task.inline { 1 }
-        task.add(condition: Counts(count: evaluations))
+        let (condition, task) = (Asked(), Task.inline { 1 })
+        task.add(condition: condition)
         let dependencies = (0..<20).map { _ in Task.inline {} }
         for dependency in dependencies { task.add(dependency: dependency) }
         TaskQueue().add(task: task)
         #expect(try await task.value == 1)
-        #expect(evaluations.count == 1)
+        #expect(condition.asked.count == 1)
     }
 
     @Test("3: a failed condition is no attempt, and is not retried")
@@ -119,17 +111,12 @@ struct DefectTests {
 
     @Test("7: two tasks' conditions may bring the same dependency")
     func sharedConditionDependency() async throws {
-        struct Needs: TaskCondition {
-            let dependency: Task<Int>
-            func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [dependency] }
-            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .satisfied }
-        }
         let runs = Counter()
         let shared = Task.inline { runs.add() }
         let tasks = (0..<2).map { _ in Task.inline { 1 } }
         let queue = TaskQueue()
         for task in tasks {
-            task.add(condition: Needs(dependency: shared))
+            task.add(condition: Asked(needs: [shared]))
             queue.add(task: task)
         }
         for task in tasks { #expect(try await task.value == 1) }

@@ -87,14 +87,13 @@ struct DispatchQueueTests {
 
     @Test("syncs, runs, waits and drains")
     func waiting() async throws {
-        struct Trouble: Error, Equatable {}
         let queue = TaskQueue(queue: legacy)
         #expect(queue.sync { 5 } == 5)
-        do throws(Trouble) {
-            try queue.sync { () throws(Trouble) in throw Trouble() }
+        do throws(Flaw) {
+            try queue.sync { () throws(Flaw) in throw Flaw() }
             Issue.record("it threw")
         } catch {
-            #expect(error == Trouble())
+            #expect(error == Flaw())
         }
         let result = try await queue.run { 6 }
         #expect(result == 6)

@@ -4,12 +4,6 @@ import FoundationNetworking
 import Overdrive
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The old guides' own examples, with a server on this machine in the network's place.
 @Suite("The guides' examples", .timeLimit(.minutes(10)))
 struct GuideTests {

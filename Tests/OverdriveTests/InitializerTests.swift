@@ -22,18 +22,10 @@ struct InitializerTests {
         func taskWillFinishExecution<T>(_ task: Task<T>) { log.note("will") }
         func taskDidFinishExecution<T>(_ task: Task<T>) { log.note("did") }
     }
-    private struct Asks: TaskCondition {
-        let holds: Bool
-        let asked = Counter()
-        func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
-            asked.add()
-            return holds ? .satisfied : .failed(Flaw(number: 3))
-        }
-    }
 
     @Test("A subclass has what it was made with: dependencies in their order, observers, conditions")
     func subclass() async throws {
-        let (observer, asks) = (Observer(), Asks(holds: true))
+        let (observer, asks) = (Observer(), Asked())
         let (one, two) = (Task.inline { 1 }, Task.inline { 2 })
         let task = Reads(dependencies: [one, two], observers: [observer], conditions: [asks])
         #expect(task.dependencies.elementsEqual([one, two], by: ===))
@@ -47,7 +39,7 @@ struct InitializerTests {
     @Test("Each may be left out, and a subclass that overrides init() is made by it")
     func parts() async throws {
         let first = Task.inline { 1 }
-        let plain = [Named(dependencies: [first]), Named(observers: [Observer()]), Named(conditions: [Asks(holds: true)]), Named()]
+        let plain = [Named(dependencies: [first]), Named(observers: [Observer()]), Named(conditions: [Asked()]), Named()]
         #expect(plain.map(\.dependencies.count) == [1, 0, 0, 0])
         #expect(plain.map(\.observers.count) == [0, 1, 0, 0])
         #expect(plain.map(\.conditions.count) == [0, 0, 1, 0])
@@ -70,9 +62,9 @@ struct InitializerTests {
         #expect(try await last.value == 4)
         #expect(order.all == ["first", "inline", "block", "block"])
         for refused in [
-            InlineTask(conditions: [Asks(holds: false)]) { order.note("refused") },
-            BlockTask(conditions: [Asks(holds: false)], blocks: [{ order.note("refused") }]),
-            Task.inline(conditions: [Asks(holds: false)]) { order.note("refused") },
+            InlineTask(conditions: [Asked(error: Flaw())]) { order.note("refused") },
+            BlockTask(conditions: [Asked(error: Flaw())], blocks: [{ order.note("refused") }]),
+            Task.inline(conditions: [Asked(error: Flaw())]) { order.note("refused") },
         ] as [Task<Void>] {
             queue.add(task: refused)
             #expect(await refused.result().error is TaskConditionError)

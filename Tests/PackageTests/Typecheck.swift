@@ -14,19 +14,11 @@ enum Typecheck {
         let include = ClientTests.package.appendingPathComponent("CScheduler/include").path
         let modules = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appendingPathComponent("Modules").path
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
+        let words = [
             "swiftc", "-swift-version", "\(mode)", "-I", modules, "-Xcc",
             "-fmodule-map-file=\(include)/module.modulemap", "-Xcc", "-I\(include)", file.path,
         ]
-        process.arguments? += flow ? ["-emit-sil", "-o", "/dev/null"] : ["-typecheck"]
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: output, as: UTF8.self)
+        let swiftc = Tool("/usr/bin/env", words + (flow ? ["-emit-sil", "-o", "/dev/null"] : ["-typecheck"]))
+        return try swiftc.run(in: FileManager.default.temporaryDirectory).output
     }
 }

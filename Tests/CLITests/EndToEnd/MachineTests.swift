@@ -79,11 +79,7 @@ struct MachineTests {
 
     @Test("says that there is no such directory")
     func missing() throws {
-        let outcome = try Command.overdrive(["machine", "--root", "/nonexistent"]).run()
-        #expect(outcome.output == [])
-        #expect(outcome.errorLines.count == 1)
-        #expect(outcome.errors.hasPrefix("overdrive: /nonexistent"))
-        #expect(outcome.status == 1)
+        try Command.overdrive(["machine", "--root", "/nonexistent"]).run().expectRefusal(1, saying: "overdrive: /nonexistent")
     }
 }
 #endif

@@ -6,6 +6,10 @@ import Testing
 
 @Suite("overdrive run")
 struct RunTests {
+    private let tree: TemporaryTree
+
+    init() throws { tree = try TemporaryTree() }
+
     private func run(_ arguments: [String], input: String = "", in tree: TemporaryTree? = nil) throws -> Command.Outcome {
         let tree = try tree ?? TemporaryTree()
         try tree.write("input", input)
@@ -23,7 +27,6 @@ struct RunTests {
     @Test("takes items from lines, from a file, and with -0 of any bytes")
     func items() throws {
         #expect(try run(["--", "echo"], input: "a\n b \nc").lines == ["a", " b ", "c"])
-        let tree = try TemporaryTree()
         try tree.write("list", "x\ny\n")
         #expect(try run(["--items", "list", "--", "echo"], in: tree).lines == ["x", "y"])
         try tree.write("list".utf8.map { $0 }, [0xff, 10, 0, 65, 0])
@@ -42,11 +45,9 @@ struct RunTests {
 
     @Test("refuses a journal of another list of items, where the list can be had again")
     func otherItems() throws {
-        let tree = try TemporaryTree()
         #expect(try run(["--journal", "j", "--", "echo", ":::", "a", "b"], in: tree).lines == ["a", "b"])
         let other = try run(["--journal", "j", "--", "echo", ":::", "a", "b", "c"], in: tree)
-        #expect(other.status == 65)
-        #expect(other.errorLines == ["overdrive: j: this journal is of another list of items: name another journal"])
+        other.expectRefusal(65, saying: "overdrive: j: this journal is of another list of items: name another journal\n")
         #expect(try run(["--joblog", "l", "--processes", "2", "--journal", "k", "--", "echo", ":::", "a"]).status == 64)
     }
 
@@ -76,7 +77,6 @@ struct RunTests {
 
     @Test("tries again what failed")
     func attempts() throws {
-        let tree = try TemporaryTree()
         let script = "echo >> tries.$0; [ $(wc -l < tries.$0) = 3 ]"
         let outcome = try run(["--attempts", "3", "--", "sh", "-c", script, ":::", "a", "b"], in: tree)
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -95,7 +95,6 @@ struct RunTests {
     @Test(
         "with a journal runs only what was not done, prints all of it, and keeps the items that it was given")
     func journal() throws {
-        let tree = try TemporaryTree()
         let script = "echo ran $0 >> ran; [ ! -e broken ] || [ $0 != 2 ] || exit 1; echo $0"
         let arguments = ["--journal", "j", "--", "sh", "-c", script]
         try tree.write("broken")
@@ -112,7 +111,6 @@ struct RunTests {
 
     @Test("ends with its terminal, and what its commands have left in the background ends with them", arguments: [SIGHUP, SIGTERM])
     func hangUp(signal: Int32) throws {
-        let tree = try TemporaryTree()
         let script = "(trap '' TERM HUP; exec sleep 1000) & echo $! >draft; mv draft left; wait"
         let running = try tree.overdrive(["run", "--", "sh", "-c", script, ":::", "x"]).start()
         while access("\(tree.path)/left", F_OK) != 0 { usleep(5000) }
@@ -128,7 +126,6 @@ struct RunTests {
 
     @Test("ends its commands when the reader of its output goes, as before `| head`, and ends as one without a reader")
     func readerGone() throws {
-        let tree = try TemporaryTree()
         let script = "[ $0 = 0 ] && until [ -s 1 ] && [ -s 2 ]; do sleep 0.01; done && exec echo out; echo $$ >$0; exec sleep 1000"
         var command = tree.overdrive(["run", "--jobs", "3", "--", "sh", "-c", script, ":::", "0", "1", "2"])
         let ends = try Scratch.pipe()
@@ -144,7 +141,6 @@ struct RunTests {
 
     @Test("ends on a signal although nobody reads what it prints, and its log is whole", arguments: [STDOUT_FILENO, STDERR_FILENO])
     func readerStalled(stream: Int32) throws {
-        let tree = try TemporaryTree()
         let script = "[ $0 = x ] || exec sleep 1000; head -c 1000000 /dev/zero >&\(stream)"
         var command = tree.overdrive(["run", "--joblog", "log", "--", "sh", "-c", script, ":::", "x", "y"])
         let ends = try Scratch.pipe()
@@ -163,7 +159,6 @@ struct RunTests {
 
     @Test("its log and its report are written although the reader of its output has gone, and merge says no more then")
     func readerGoneBefore() throws {
-        let tree = try TemporaryTree()
         let script = "head -c 100000 /dev/zero; echo told >&2"
         func isEndedWithoutReader(_ arguments: [String]) throws -> Command.Outcome {
             var command = tree.overdrive(arguments)
@@ -216,7 +211,6 @@ struct RunTests {
 
     @Test("with shards does each item once, and merge prints the whole")
     func shards() throws {
-        let tree = try TemporaryTree()
         let items = (0..<50).map(String.init)
         for index in [2, 0, 1] {
             let outcome = try run(
@@ -235,7 +229,6 @@ struct RunTests {
 
     @Test("merged to a file touches none but that, and leaves none where it cannot be written")
     func mergeOutput() throws {
-        let tree = try TemporaryTree()
         #expect(try run(["--journal", "j", "--", "echo", ":::", "x"], in: tree).status == 0)
         try tree.write("out.partial", "mine")
         try tree.makeDirectory("folder")
@@ -249,14 +242,11 @@ struct RunTests {
 
     @Test("refuses a line with a zero byte in it, behind which the item was lost")
     func zeroByte() throws {
-        let outcome = try run(["--", "echo"], input: "a\0b\n")
-        #expect(outcome.status == 64 && outcome.output == [])
-        #expect(outcome.errorLines.count == 1 && outcome.errors.contains("give -0"))
+        try run(["--", "echo"], input: "a\0b\n").expectRefusal(64, saying: "give -0")
     }
 
     @Test("writes the log that GNU parallel writes")
     func joblog() throws {
-        let tree = try TemporaryTree()
         _ = try run(["--joblog", "log", "--", "sh", "-c", "echo abc; exit $0", ":::", "0", "7"], in: tree)
         let lines = try Command("cat", ["\(tree.path)/log"]).run().lines.map {
             $0.split(separator: "\t").map(String.init)
@@ -283,9 +273,7 @@ struct RunTests {
             ["--shard", "0/2", "--", "true"], ["--journal", "j", "--shard", "2/2", "--", "true"],
             ["--items", "x", "--", "true", ":::", "y"], ["--progress", "loud", "--", "true"],
         ] {
-            let outcome = try run(arguments)
-            #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
-            #expect(outcome.errorLines.count == 1)
+            try run(arguments).expectRefusal(64, of: arguments)
         }
         #expect(try run(["--items", "/nonexistent", "--", "true"]).status == 66)
     }

@@ -24,11 +24,7 @@ struct UsageTests {
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
     func usage(arguments: [String]) throws {
-        let outcome = try Command.overdrive(arguments).run()
-        #expect(outcome.output == [])
-        #expect(outcome.errorLines.count == 1, "\(outcome.errors)")
-        #expect(outcome.errors.hasPrefix("overdrive: "))
-        #expect(outcome.status == 64)
+        try Command.overdrive(arguments).run().expectRefusal(64)
     }
 
     @Test(
@@ -42,23 +38,16 @@ struct UsageTests {
         for arguments in [["checksum", "/etc/hostname"], ["machine"]] {
             var command = Command.overdrive(arguments)
             command.environment = [setting]
-            let outcome = try command.run()
-            #expect(outcome.output == [])
-            #expect(outcome.errorLines.count == 1)
-            #expect(outcome.errors.hasPrefix("overdrive: \(setting.prefix { $0 != "=" }) takes"))
-            #expect(outcome.status == 64)
+            try command.run().expectRefusal(64, saying: "overdrive: \(setting.prefix { $0 != "=" }) takes")
         }
     }
 
     @Test("a file whose name begins with a dash is not taken for a request of help")
     func dashedName() throws {
         for arguments in [["checksum", "-dash"], ["checksum", "--jobs", "2", "-hosts"]] {
-            let outcome = try Command.overdrive(arguments).run()
             let name = arguments.last ?? ""
-            #expect(outcome.output == [])
-            #expect(
-                outcome.errors == "overdrive: there is no option '\(name)': a file of that name is written ./\(name)\n")
-            #expect(outcome.status == 64)
+            let sentence = "overdrive: there is no option '\(name)': a file of that name is written ./\(name)\n"
+            try Command.overdrive(arguments).run().expectRefusal(64, saying: sentence)
         }
     }
 

@@ -3,6 +3,18 @@ import Testing
 
 @testable import overdrive_cli
 
+extension Command.Outcome {
+    /// Expects one sentence, which has `words`, the code, and nothing else.
+    func expectRefusal(
+        _ code: Int32, saying words: String = "overdrive: ", of arguments: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let isSentence = errorLines.count == 1 && errors.hasPrefix("overdrive: ") && errors.contains(words)
+        let told = "\(arguments) \(status): \(errors)\(text)"
+        #expect(status == code && isSentence && output == [], "\(told)", sourceLocation: sourceLocation)
+    }
+}
+
 /// A directory of files that goes with the test.
 final class TemporaryTree {
     let path: String

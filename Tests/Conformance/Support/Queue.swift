@@ -141,23 +141,16 @@ extension Surface {
 enum QoS: String, CaseIterable, Codable, Sendable {
     case userInteractive, userInitiated, `default`, utility, background
 
-    var theirs: DispatchQoS {
+    private var both: (theirs: DispatchQoS, ours: TaskQueue.QoS) {
         switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
+        case .userInteractive: (.userInteractive, .userInteractive)
+        case .userInitiated: (.userInitiated, .userInitiated)
+        case .default: (.default, .default)
+        case .utility: (.utility, .utility)
+        case .background: (.background, .background)
         }
     }
 
-    var ours: TaskQueue.QoS {
-        switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
-        }
-    }
+    var theirs: DispatchQoS { both.theirs }
+    var ours: TaskQueue.QoS { both.ours }
 }

@@ -33,11 +33,12 @@ struct Provider: ServiceProvider {
 }
 
 /// Options of a test's own: two workers, and services that no other test sees.
-func testOptions() -> AppOptions {
+func testOptions(_ change: (inout AppOptions) -> Void = { _ in }) -> AppOptions {
     var options = AppOptions()
     options.workers = 2
     options.services = ServiceLocator()
     options.notifiesServiceManager = false
+    change(&options)
     return options
 }
 
@@ -46,6 +47,12 @@ extension AppTasks {
         _ tasks: [AppTask], options: AppOptions = testOptions(), finished: @escaping @Sendable () -> Void = {}
     ) -> AppTasks {
         build(serviceProviders: [Provider(tasks)], options: options, finished: finished)
+    }
+
+    static func booted(_ tasks: [AppTask], options: AppOptions = testOptions()) async throws -> AppTasks {
+        let app = build(tasks, options: options)
+        try await app.booted()
+        return app
     }
 
     /// Ends the app and waits until it is over.
