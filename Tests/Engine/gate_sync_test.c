@@ -41,6 +41,38 @@ QUEUE_TEST(sync_callers_and_jobs_take_turns)
 
 static struct {
     od_queue *queue;
+    atomic_ullong ran;
+    atomic_bool met;
+} beside;
+
+static void *meet_a_job_inside(void *unused)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(beside.queue, &scope);
+    atomic_store(&beside.met, COMES_TRUE(atomic_load(&beside.ran) == 1));
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+QUEUE_TEST(jobs_run_beside_the_caller_that_a_barriers_end_let_in)
+{
+    pthread_t caller;
+    od_scope scope;
+
+    beside.queue = queue_of(OD_UNLIMITED);
+    od_queue_sync_barrier_begin(beside.queue, &scope);
+    pthread_create(&caller, NULL, meet_a_job_inside, NULL);
+    assert_comes_true(waiting_in(beside.queue) == 1);
+    add(beside.queue, count_job, &beside.ran);
+    od_queue_sync_end(&scope);
+    pthread_join(caller, NULL);
+    assert_true(atomic_load(&beside.met));
+    end_queue(beside.queue);
+}
+
+static struct {
+    od_queue *queue;
     atomic_bool goes, is_over;
     atomic_int inside, overlaps;
 } opening;
