@@ -123,6 +123,27 @@ QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it)
     end_queue(queue);
 }
 
+/* A cancelled record that is over serves again, unless a barrier waits for it. */
+QUEUE_TEST(a_barrier_after_a_cancel_does_not_wait_for_what_comes_behind_it)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate door = {0};
+    atomic_ullong before = 0, alone = 0, after = 0;
+
+    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, gate_job, &door); /* on another record */
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    add(queue, count_job, &before);
+    odi_record *record = (odi_record *)odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
+    assert_comes_true(atomic_load(&before) == 1 && odi_record_is_empty(record, false));
+    assert_int_equal(od_queue_cancel_all(queue), 0);
+    add_barrier(queue, count_job, &alone);
+    add(queue, count_job, &after);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&after) == 1);
+    assert_int_equal(atomic_load(&alone), 1);
+    end_queue(queue);
+}
+
 /* ---- asking ---- */
 
 static struct {
