@@ -365,6 +365,8 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     submit_staying(other, &others, &its);
     assert_comes_true(atomic_load(&held.waiting) == 3);
     assert_false(its);
+    odi_records_unreserve();
+    assert_true(odi_records_reserve()); /* what has become a record is reserved no more */
     atomic_store(&grants, -1);
     while (rest-- > 0)
         odi_records_unreserve();
