@@ -68,6 +68,16 @@ static void pop(void)
     memmove(line.waiting, line.waiting + 1, (size_t)--line.count * sizeof *line.waiting);
 }
 
+/* Behind the last block, where it finds them again, and frees them. */
+static int spares_of(const odi_fifo *fifo)
+{
+    int spares = 0;
+
+    for (const odi_link *each = fifo->last; each != NULL && each->next != NULL; each = each->next)
+        spares++;
+    return spares;
+}
+
 static bool is_third(const void *of, odi_entry entry)
 {
     return entry.code % 3 == *(const uint64_t *)of;
@@ -97,10 +107,11 @@ MEMORY_TEST(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         prng random = prng_for(seed, 0);
+        int steps = seed % 2 ? 20 : 400; /* of growing, and of shrinking: it gets further blocks, or begins again with its first */
 
         memset(&line, 0, sizeof line);
         for (int step = 0; step < STEPS / 20; step++) {
-            uint64_t choice = prng_below(&random, 16), pushes = step / 20 % 2 ? 3 : 10; /* it empties again and again */
+            uint64_t choice = prng_below(&random, 16), pushes = step / steps % 2 ? 3 : 10; /* it empties again and again */
 
             atomic_store(&grants, prng_one_in(&random, 4) ? -1 : 0);
             if (choice < pushes && line.count < MOST)
@@ -110,6 +121,7 @@ MEMORY_TEST(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks)
             else
                 sift(prng_below(&random, 3));
             assert_int_equal(line.fifo.count, line.count);
+            assert_int_equal(line.fifo.spare_count, spares_of(&line.fifo));
         }
         while (line.count > 0)
             pop();
