@@ -431,6 +431,28 @@ TEST(a_group_that_is_given_up_goes_when_it_is_empty)
     od_group_release(again);
 }
 
+/* Whoever leaves last has told the count, and owes the notifications when the last reference goes. */
+TEST(a_group_that_is_given_up_stays_until_its_notifications_are_made)
+{
+    odi_group *group = od_group_create();
+    odi_set set = odi_group_set(group);
+    int made = 0;
+
+    od_group_enter(group);
+    assert_true(odi_watch_notify(&set, count, &made));
+    assert_true(odi_record_subtract(&group->own, 1)); /* as od_group_leave does … */
+    od_group_release(group);
+    odi_group *other = od_group_create();
+    assert_ptr_not_equal(other, group);
+    odi_record_end_watch(&group->own); /* … and goes on */
+    odi_group_drained(group);
+    assert_int_equal(made, 1);
+    odi_group *again = od_group_create();
+    assert_ptr_equal(again, group);
+    od_group_release(other);
+    od_group_release(again);
+}
+
 static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
 {
     return odi_record_new(NULL, queue, group, band, &owner, NULL);
