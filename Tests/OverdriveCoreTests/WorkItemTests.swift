@@ -57,19 +57,24 @@ struct WorkItemTests {
     }
 
     /// It was, for the run behind it.
-    @Test("is not cancelled by its queue's cancelAll() once its run there is over")
+    @Test("is not cancelled by its queue's cancelAll() once its runs there are over, two at the same time")
     func cancelledAfterwards() {
-        let seen = Log<Bool>()
+        let (gate, seen) = (Gate(), Log<Bool>())
         let holder = Holder<WorkItem?>(nil)
-        let item = WorkItem { seen.note(holder.value?.isCancelled ?? true) }
+        let item = WorkItem {
+            gate.pass()
+            seen.note(holder.value?.isCancelled ?? true)
+        }
         holder.value = item
-        queue.async(execute: item)
+        for _ in 0..<2 { queue.async(execute: item) }
+        #expect(eventually { gate.arrivals == 2 })
+        gate.open()
         queue.waitUntilAllTasksAreFinished()
         queue.cancelAll()
         item.perform()
         queue.async(execute: item)
         queue.waitUntilAllTasksAreFinished()
-        #expect(seen.all == [false, false, false])
+        #expect(seen.all == [false, false, false, false])
         #expect(item.description == "WorkItem (ended)")
         holder.value = nil
     }
