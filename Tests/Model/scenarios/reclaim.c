@@ -79,3 +79,14 @@ static void draining_replacer(void)
 }
 static void prepare_no_reader(void) { prepare(); grace_readers = 0; }
 MODEL_SCENARIO(reclaim_drain, prepare_no_reader, verify_one, draining_replacer, model_started_thread)
+
+/* No thread is to be had, which is said while the drain goes to sleep: it does it itself (R4). What is retired
+ * later waits for the next. */
+static void drainer(void) { odi_reclaim_drain(); }
+static void prepare_no_thread(void) { prepare_no_reader(); threads_to_be_had = 0; }
+static void verify_next_drain(void)
+{
+    odi_reclaim_drain();
+    verify_one();
+}
+MODEL_SCENARIO(reclaim_no_thread, prepare_no_thread, verify_next_drain, replacer, drainer)
