@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "base/cache_line.h"
 #include "include/od_pool.h"
@@ -238,6 +240,46 @@ TEST(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time)
     assert_comes_true(!atomic_load(&it.started));
     assert_comes_true(odi_thread_sleeps(it.id) == -1);
     assert_true(odi_clock_cpu(it.cpu_clock) == -1);
+}
+
+typedef struct {
+    int ends[2];
+    atomic_int id;
+    atomic_bool over;
+} forker;
+
+/* As in vfork, but with memory of its own, which sanitizers need: the child ends when it is told. */
+static void wait_for_the_child(void *raw)
+{
+    forker *it = raw;
+    char byte;
+
+    atomic_store(&it->id, odi_thread_id());
+    long child = syscall(SYS_clone, CLONE_VFORK, NULL, NULL, NULL, NULL);
+    if (child == 0) {
+        (void)syscall(SYS_close, it->ends[1]); /* it ends with who tells it, too */
+        (void)syscall(SYS_read, it->ends[0], &byte, 1);
+        (void)syscall(SYS_exit_group, 0);
+    }
+    (void)waitpid((pid_t)child, NULL, __WALL);
+    atomic_store(&it->over, true);
+}
+
+/* No signal wakes it from there, as from a disk: it is blocked as much as one that sleeps. */
+TEST(a_thread_that_waits_for_its_vfork_is_seen_to_sleep)
+{
+    forker it = {0};
+
+    if (UNDER_EMULATOR)
+        skip(); /* its vfork is a fork */
+    assert_int_equal(pipe(it.ends), 0);
+    assert_int_equal(odi_thread_start(wait_for_the_child, &it, 1 << 20, "forker"), 0);
+    assert_comes_true(atomic_load(&it.id) != 0);
+    assert_comes_true(odi_thread_sleeps(atomic_load(&it.id)) == 1);
+    assert_int_equal(write(it.ends[1], "", 1), 1);
+    assert_comes_true(atomic_load(&it.over));
+    close(it.ends[0]);
+    close(it.ends[1]);
 }
 
 static atomic_int refusals;
