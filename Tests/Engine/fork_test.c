@@ -149,6 +149,29 @@ TEST(what_waited_is_the_parents)
     tear_down_queues();
 }
 
+static void run_a_barrier(void *unused)
+{
+    od_queue_resume(open_queue);
+    od_queue_async_with(open_queue, NULL, OD_QUEUE_BAND, OD_BARRIER, no_job, NULL);
+    child_expects(od_queue_wait(open_queue, HANG_NS));
+}
+
+/* It was closed, and not complete: what went to the pool before is the parent's alone. */
+TEST(a_childs_barrier_waits_for_no_job_of_its_parents)
+{
+    gate door = {0};
+
+    set_up_queues();
+    od_queue_async(open_queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_suspend(open_queue);
+    assert_child_succeeds(run_a_barrier, NULL);
+    od_queue_resume(open_queue);
+    gate_open(&door);
+    assert_true(od_queue_wait(open_queue, HANG_NS));
+    tear_down_queues();
+}
+
 static od_group *parents_group;
 
 static void empty_the_parents_group(void *counter)
@@ -283,6 +306,29 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
 }
 
 static void call_nothing(void *unused, uint64_t missed) {}
+
+static void cancel_it(void *timer)
+{
+    child_expects(od_pool_timers_armed(pool) == 0);
+    (void)od_timer_cancel(timer);
+    child_expects(od_pool_timers_armed(pool) == 0);
+}
+
+/* It is in no wheel of the child's. */
+TEST(a_child_that_cancels_its_parents_timer_has_none_armed_before_and_after)
+{
+    od_timer_options options = {.delay_ns = SECONDS(3600), .call = call_nothing};
+
+    set_up_queues();
+    od_timer *timer = od_timer_create(serial, &options);
+    assert_non_null(timer);
+    od_timer_start(timer);
+    assert_child_succeeds(cancel_it, timer);
+    assert_int_equal(od_pool_timers_armed(pool), 1);
+    assert_int_equal(od_timer_cancel(timer), OD_TIMER_PREVENTED);
+    od_timer_release(timer);
+    tear_down_queues();
+}
 
 static void fork_in_the_delivery(void *unused, od_timer *timer)
 {
