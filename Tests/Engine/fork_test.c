@@ -99,6 +99,7 @@ static void grow_and_free(void *unused)
 {
     atomic_ullong ran = 0;
 
+    child_expects(odi_load_relaxed(&pool->stop_deadline) == ODI_FOREVER); /* a worker may be faster than one that is over */
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 1000));
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
