@@ -302,6 +302,18 @@ MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_counted, s
 MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stop_now_from_its_flag, worker_that_sees_it)
 
+/* A worker leaves a full team while somebody submits: whoever sees the other calls another worker for the job, for
+ * which those that are left may wait (S4). */
+static void prepare_full(void)
+{
+    make_pool(2);
+    worker_itself = make_present();
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING);
+}
+static void leaves_room(void) { odi_worker_self = worker_itself; odi_team_depart(worker_itself, false); }
+static void verify_called(void) { model_check(odi_load_relaxed(&threads_started) == 1 && pool.team.active == 1); }
+MODEL_SCENARIO(stop_leaves_room_against_submit, prepare_full, verify_called, submitter, leaves_room)
+
 /* Too large otherwise. */
 MODEL_WOKEN_ONLY(stop_now_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_flag_against_submit, ~0u)
