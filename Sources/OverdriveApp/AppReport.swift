@@ -84,7 +84,8 @@ public struct AppReport: Sendable {
         var overBudget: [String]
         var began: Int64
         var ended: Int64
-        var drain: EndConductor.Drain?
+        var closures: ShutdownReport?
+        var discardedClosures: Int
     }
 
     /// Of an app that never came to be.
@@ -122,8 +123,8 @@ public struct AppReport: Sendable {
         endTime = end.map { .nanoseconds($0.ended - $0.began) }
         exitCode = end?.exitCode
         overBudget = end?.overBudget ?? []
-        closures = end?.drain?.report
-        discardedClosures = end?.drain?.cancelledOnQueues ?? 0
+        closures = end?.closures
+        discardedClosures = end?.discardedClosures ?? 0
         let counts = life.events.counts
         events = (counts.accepted, counts.delivered, counts.refused, counts.dropped)
         notes = state.notes + (counts.firstRefusal.map { [$0] } ?? [])

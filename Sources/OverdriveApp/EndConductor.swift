@@ -48,13 +48,9 @@ final class EndConductor {
     /// What other threads tell this one, which may have gone on without them.
     private final class Progress: Sendable {
         let eventsAreDrained = Atomic(false)
-        let drain = Locked<Drain?>(nil)
-    }
-
-    /// What became of the closures.
-    struct Drain: Sendable {
-        var report: ShutdownReport
-        var cancelledOnQueues: Int
+        /// Those of queues that are not on the app's scheduler.
+        let discardedClosures = Atomic(0)
+        let closures = Locked<ShutdownReport?>(nil)
     }
 
     init(of life: Lifecycle, graph: AppGraph) {
@@ -138,7 +134,7 @@ final class EndConductor {
             if now >= tasksDeadline { runOutOfTime() }
             if openCount == 0 { beginDrain(now) }
         }
-        if stage == .queues, progress.drain.withLock({ $0 != nil }) { stage = .over }
+        if stage == .queues, progress.closures.withLock({ $0 != nil }) { stage = .over }
         return stage == .over
     }
 
@@ -248,9 +244,10 @@ final class EndConductor {
         nextDeadline = wholeDeadline + 40_000_000
         let queues = life.state.withLock { $0.drained }
         let problem = startThread(named: "app-drain") { [progress] in
-            let cancelled = EndConductor.drain(queues, until: .now + deadline)
-            let report: ShutdownReport = life.scheduler.shutdown(deadline: deadline)
-            progress.drain.withLock { $0 = Drain(report: report, cancelledOnQueues: cancelled) }
+            let end = ContinuousClock.now + deadline
+            progress.discardedClosures.store(EndConductor.drain(queues, until: end), ordering: .releasing)
+            let report: ShutdownReport = life.scheduler.shutdown(deadline: max(.zero, end - .now))
+            progress.closures.withLock { $0 = report }
             life.wake.poke()
         }
         if let problem {
@@ -282,17 +279,18 @@ final class EndConductor {
 
     /// Leaves the report, tells who waits for it, and ends the process where the app is the process.
     func conclude() {
-        let drain = progress.drain.withLock { $0 }
+        let closures = progress.closures.withLock { $0 }
         var code: Int32 = 0
-        let isStuck = isLate || !overBudget.isEmpty || (drain?.report.stuck ?? 0) > 0
+        let isStuck = isLate || !overBudget.isEmpty || (closures?.stuck ?? 0) > 0
         let (failure, reason) = life.state.withLock { ($0.failure, $0.reason) }
         // The closure that is inside exit() is stuck there, and is meant to be.
         let isOverBudget = isLate || !overBudget.isEmpty
-            || (drain?.report.stuck ?? 0) > (reason == .exitCalled ? 1 : 0)
+            || (closures?.stuck ?? 0) > (reason == .exitCalled ? 1 : 0)
         if failure != nil { code = 1 } else if isOverBudget { code = 2 }
         let outcome = AppReport.End(
             reason: reason?.sentence ?? "", exitCode: code, overBudget: overBudget, began: began - life.startedAt,
-            ended: monotonicNow() - life.startedAt, drain: drain)
+            ended: monotonicNow() - life.startedAt, closures: closures,
+            discardedClosures: progress.discardedClosures.load(ordering: .acquiring))
         let report = AppReport(of: life, graph: graph, end: outcome)
         if let folder = life.options.explanationFolder, let problem = report.write(to: folder) { life.note(problem) }
         let waiting = life.state.withLock { state in

@@ -147,6 +147,21 @@ struct EndTests {
         #expect(report.problems.contains("10 closures of other queues were discarded"))
     }
 
+    /// After a task that never stopped they have a task's budget, and not each of the two.
+    @Test("waits for its own closures while it waits for those of other queues")
+    func bothStuck() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(30), .seconds(2)) }
+        let app = try await AppTasks.booted([AppTask("stuck") {} stop: { gate.pass() }], options: options)
+        let (own, other) = (TaskQueue(scheduler: app.scheduler), TaskQueue())
+        app.drainAtEnd(other)
+        for queue in [own, other] { queue.async { gate.pass() } }
+        let report = await app.over()
+        #expect(report.closures?.stuck == 1)
+        #expect(try #require(report.endTime) < .seconds(5.5))
+    }
+
     @Test("notes the error of a stop, and goes on")
     func stopThrows() async throws {
         let app = try await AppTasks.booted([AppTask("a") {} stop: { throw Broken() }])
