@@ -55,7 +55,7 @@ extension DispatchQoS.QoSClass {
 extension DispatchWorkItemFlags {
     /// `assignCurrentContext` has no counterpart: a closure takes over nothing but a quality of service.
     @usableFromInline
-    var engine: TaskQueue.Flags { TaskQueue.Flags(rawValue: UInt32(rawValue)) }
+    var engine: TaskQueue.Flags { TaskQueue.Flags(rawValue: UInt32(truncatingIfNeeded: rawValue)) }
 }
 
 extension DispatchTime {

@@ -31,8 +31,13 @@ void features_close(void)
     }
 }
 
+/* Who waits for one closure for ever is not in a program whose stop may discard that. */
+static bool is_of_a_stop(int it) { return it == STOPPED || it == STOPPED_IN_TIME; }
+
 static bool may_meet(int one, int other)
 {
+    if ((one == HAND_SHAKEN && is_of_a_stop(other)) || (other == HAND_SHAKEN && is_of_a_stop(one)))
+        return false;
     return one == other || features[one].family == 0 || features[one].family != features[other].family;
 }
 
