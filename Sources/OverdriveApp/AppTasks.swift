@@ -122,7 +122,9 @@ public final class AppTasks: Sendable {
             startedAt: startedAt, state: state)
         if ownsProcess { ExitHandler.install(for: life) }
         return (life, {
-            let problem = startThread(named: "app-keeper") { Keeper(of: life, graph: graph, signals: signals).run() }
+            // What it listens to is there before anything boots; then it is handed on to its one thread.
+            nonisolated(unsafe) let keeper = Keeper(of: life, graph: graph, signals: signals)
+            let problem = startThread(named: "app-keeper") { unsafe keeper.run() }
             if let problem { trap("AppTasks: the app's own thread could not be started: \(problem)") }
             life.start(graph.tasks)
         })

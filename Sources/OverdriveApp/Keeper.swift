@@ -64,9 +64,7 @@ final class Keeper {
 
     /// Until a signal, news or the next thing that is due.
     private func sleep() {
-        // The kernel does not always wake who sleeps there when the control group goes: one in sixty slept on, four processes at a time.
-        let look = pressure == nil ? .max : monotonicNow() + 10_000_000_000
-        let due = min(nextLimit, nextBeat, end?.nextDeadline ?? .max, look)
+        let due = min(nextLimit, nextBeat, end?.nextDeadline ?? .max)
         var descriptors = [pollfd(fd: life.wake.reading, events: Int16(POLLIN), revents: 0)]
         if let pressure { descriptors.append(pollfd(fd: pressure.descriptor, events: Int16(POLLPRI), revents: 0)) }
         // Never early: whole milliseconds, rounded up.
