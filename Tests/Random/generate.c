@@ -188,6 +188,25 @@ static int earlier(generator *g, kind one, kind other)
     return NONE;
 }
 
+/* Every other time one on a queue that is held, where that may be; `queue` otherwise. */
+static int perhaps_within(generator *g, const where *at, int queue)
+{
+    int queues = g->it->queues;
+
+    for (int i = one_in(g, 2) ? 0 : queues; i < queues; i++) {
+        int other = (queue + i) % queues;
+
+        if (!(at->held & bit(other)) && at->held & chain_of(g->it, other) && may_sync(g->it, at, other))
+            return other;
+    }
+    return queue;
+}
+
+static uint32_t time_for_a_stop(generator *g)
+{
+    return one_in(g, 2) ? 0 : 1 + (uint32_t)below(g, 2000);
+}
+
 /* Fills in an operation of this kind. False: not here. */
 static bool choose(generator *g, const where *at, kind what, op *of)
 {
@@ -218,10 +237,11 @@ static bool choose(generator *g, const where *at, kind what, op *of)
         of->band = below(g, 5);
         return true;
     case SYNC:
-        return may_sync(it, at, queue) && may_wait(g, at);
     case SYNC_BARRIER:
-        of->barrier = true;
-        return plan->barriers && !(at->held & bit(queue)) && may_sync(it, at, queue) && may_wait(g, at);
+        of->queue = perhaps_within(g, at, queue);
+        of->barrier = what == SYNC_BARRIER;
+        return (!of->barrier || (it->queue[of->queue].barriers && !(at->held & bit(of->queue)))) &&
+               may_sync(it, at, of->queue) && may_wait(g, at);
     case SUSPENDED:
         return plan->suspends && !at->leaf;
     case ENTERED:
@@ -299,8 +319,8 @@ static bool choose(generator *g, const where *at, kind what, op *of)
         return true;
     case STOP:
         of->queue = NONE;
-        of->amount = one_in(g, 2) ? 0 : 1 + (uint32_t)below(g, 2000);
-        return it->stops && at->top && one_in(g, 2);
+        of->amount = time_for_a_stop(g);
+        return it->stops && at->top && one_in(g, 4);
     default:
         return false;
     }
@@ -419,13 +439,13 @@ static void plan_queue(generator *g, int number)
     plan->width = (const int32_t[]){1, 1, OD_UNLIMITED, OD_UNLIMITED, 2, 3}[below(g, 6)];
     for (int i = 0; i < number; i++)
         candidates[targets++] = i;
-    if (targets > 0 && one_in(g, 3))
+    if (targets > 0 && one_in(g, 2))
         plan->target = candidates[below(g, targets)];
     plan->cancels = g->enabled >> CANCEL_QUEUE & 1 && one_in(g, 2);
     plan->suspends = g->enabled >> SUSPENDED & 1 && one_in(g, 2);
     plan->barriers = plan->width != 1 && one_in(g, 2);
     plan->inactive = one_in(g, 8);
-    if (one_in(g, 4)) {
+    if (one_in(g, 3)) {
         plan->pending_limit = 1 + (uint32_t)below(g, 4);
         plan->overflow = (od_overflow)below(g, 3);
     }
@@ -482,7 +502,25 @@ static void plan_pool(generator *g)
     it->drains = !it->stops && one_in(g, 2);
     it->strict = it->spares < 64 && one_in(g, 3);
     it->may_stall = it->spares < 64 && !it->strict && one_in(g, 256);
-    g->waits_left = it->spares;
+    g->waits_left = it->workers + it->spares - 1;
+}
+
+/* Where what comes after all of a script is put. */
+static int *end_of(program *it, int *first)
+{
+    while (*first != NONE)
+        first = &it->op[*first].next;
+    return first;
+}
+
+/* Of a thread whose script is over. After a stop little else happens. */
+static void stop_at_last(generator *g)
+{
+    op of = {.kind = STOP, .queue = NONE, .group = NONE, .band = NONE, .amount = time_for_a_stop(g),
+             .subject = NONE, .first = NONE, .next = NONE};
+
+    int i = append(g, &of);
+    *end_of(g->it, &g->it->script[below(g, g->it->threads)]) = i;
 }
 
 void program_generate(program *it, uint64_t seed)
@@ -492,7 +530,7 @@ void program_generate(program *it, uint64_t seed)
     *it = (program){.seed = seed};
     for (int i = 0; i < KINDS; i++)
         g.enabled |= (uint64_t)!one_in(&g, i == STOP ? 16 : 3) << i;
-    if (!one_in(&g, 6)) /* most is about pools that go on */
+    if (!one_in(&g, 4)) /* most is about pools that go on */
         g.enabled &= ~(UINT64_C(1) << STOP);
     plan_pool(&g);
     plan_resources(&g);
@@ -500,14 +538,13 @@ void program_generate(program *it, uint64_t seed)
     for (int i = 0; i < it->threads; i++) {
         bool waits = false;
         where at = {.highest = NONE, .outsider = true, .top = true, .waits = &waits};
-        int first = i == 0 ? prelude(&g, &at) : NONE, *link = &first;
 
+        it->script[i] = i == 0 ? prelude(&g, &at) : NONE;
         g.size = OPS - 1 - (it->threads - 1 - i) * (OPS / 4);
-        while (*link != NONE)
-            link = &it->op[*link].next;
         int rest = body(&g, &at, 3 + below(&g, 10));
-        *link = rest;
-        it->script[i] = first;
+        *end_of(it, &it->script[i]) = rest;
     }
+    if (it->stops)
+        stop_at_last(&g);
     (void)program_prune(it);
 }

@@ -1,7 +1,8 @@
 /* Random programs against a sequential oracle: queues, targets, barriers, sync, suspension, cancel, groups,
  * semaphores, timers, limits and stops, as generate.c puts them together from a seed.
  *
- *   programs                                  RANDOM_CPU seconds of processor time (20), from RANDOM_SEED (1) on
+ *   programs                                  RANDOM_CPU seconds of processor time (20), from RANDOM_SEED (1) on,
+ *                                             RANDOM_LANES at a time (four for each CPU: they mostly wait)
  *   programs --seed SEED [--times N]          one program again and again
  *            [--without OP,OP…]               less of it
  *   programs --show SEED [--without OP,OP…]   what it is
@@ -10,10 +11,12 @@
  */
 #include "Support/check.h"
 
+#include <sched.h>
 #include <string.h>
 
+#include "Random/lanes.h"
 #include "Random/shrink.h"
-#include "Random/watch.h"
+#include "Random/world.h"
 #include "Support/clock.h"
 
 static bool gone[OPS];
@@ -69,31 +72,28 @@ static void report(const verdict *found)
     fflush(stdout);
 }
 
-static unsigned still;
+static int lanes(void)
+{
+    cpu_set_t cpus;
+
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    return (int)number_in("RANDOM_LANES", 4 * CPU_COUNT(&cpus));
+}
 
 TEST(programs_by_seed_find_nothing)
 {
-    int64_t budget = (int64_t)(number_in("RANDOM_CPU", 20) * 1e9);
+    int64_t budget = (int64_t)(number_in("RANDOM_CPU", 20) * 1e9), before = watched_cpu_ns();
     const char *text = getenv("RANDOM_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 1;
-    bool found = false;
 
     printf("seeds from 0x%llx on\n", (unsigned long long)seed);
-    fflush(stdout);
-    while (!found && watched_cpu_ns() < budget) {
-        task it = {.first = seed, .count = 2000, .times = 1, .cpu_ns = budget - watched_cpu_ns()};
-        verdict end = watch(&it);
-
-        found = end.outcome == FOUND;
-        still += end.outcome == STOOD_STILL;
-        if (found)
-            report(&end);
-        seed = atomic_load(&random_shared->seed) + 1;
-    }
+    verdict end = run_lanes(seed, lanes(), budget, run_program);
     printf("%llu programs, %llu closures, %u stood still as they may and said so; %.0f s of processor time\n",
-           atomic_load(&random_shared->programs), atomic_load(&random_shared->closures), still,
-           (double)watched_cpu_ns() / 1e9);
-    assert_true(!found);
+           atomic_load(&random_shared->programs), atomic_load(&random_shared->closures),
+           atomic_load(&random_shared->still), (double)(watched_cpu_ns() - before) / 1e9);
+    if (end.outcome == FOUND)
+        report(&end);
+    assert_true(end.outcome != FOUND);
 }
 
 TEST(each_pair_of_features_met_often_enough)
@@ -101,6 +101,59 @@ TEST(each_pair_of_features_met_often_enough)
     int holes = features_report((unsigned)number_in("RANDOM_LEAST", 0), stdout);
 
     assert_true(holes == 0);
+}
+
+enum { LANES_TRIED = 3, SEEDS_TRIED = 1 << 20 };
+
+static atomic_uint *times_run;
+
+static void counts(const program *it)
+{
+    if (it->seed < SEEDS_TRIED)
+        atomic_fetch_add(&times_run[it->seed], 1);
+    feature_met(SERIAL_QUEUE);
+    features_close();
+}
+
+TEST(lanes_run_each_seed_once_and_add_up_what_they_count)
+{
+    shared *of_all = random_shared;
+    unsigned long long ran = 0;
+    bool once = true;
+
+    times_run = share_memory(SEEDS_TRIED * sizeof *times_run);
+    random_shared = share_memory(sizeof *random_shared);
+    verdict end = run_lanes(1, LANES_TRIED, SECONDS(1) / 10, counts);
+    for (int i = 0; i < SEEDS_TRIED; i++) {
+        ran += atomic_load(&times_run[i]);
+        once &= atomic_load(&times_run[i]) <= 1;
+    }
+    for (int i = 1; i <= LANES_TRIED; i++)
+        once &= atomic_load(&times_run[i]) == 1;
+    unsigned long long told = atomic_load(&random_shared->programs);
+    unsigned met = atomic_load(&random_shared->met[SERIAL_QUEUE][SERIAL_QUEUE]);
+    random_shared = of_all;
+    assert_int_equal(end.outcome, CLEAN);
+    assert_true(once);
+    assert_int_equal(told, ran);
+    assert_int_equal(met, ran);
+}
+
+static void fails_late(const program *it)
+{
+    oracle_expects(it->seed != 1000 * LANES_TRIED + LANES_TRIED, "planted");
+}
+
+TEST(what_the_last_lane_finds_is_told)
+{
+    shared *of_all = random_shared;
+
+    random_shared = share_memory(sizeof *random_shared);
+    verdict end = run_lanes(1, LANES_TRIED, SECONDS(10), fails_late);
+    random_shared = of_all;
+    assert_int_equal(end.outcome, FOUND);
+    assert_int_equal(end.seed, 1000 * LANES_TRIED + LANES_TRIED);
+    assert_string_equal(end.why, "planted");
 }
 
 static void read_without(char *list)
@@ -119,7 +172,7 @@ int main(int count, char **arguments)
     bool one = false, shows = false;
     int times = 1000;
 
-    watch_begin();
+    random_shared = share_memory(sizeof *random_shared);
     for (int i = 1; i + 1 < count; i += 2) {
         if (strcmp(arguments[i], "--without") == 0)
             read_without(arguments[i + 1]);
@@ -136,7 +189,7 @@ int main(int count, char **arguments)
         return 0;
     }
     if (one) {
-        task it = {.first = seed, .count = 1, .times = times, .cpu_ns = INT64_MAX, .gone = gone};
+        task it = {.first = seed, .count = 1, .times = times, .cpu_ns = INT64_MAX, .gone = gone, .run = run_program};
         verdict end = watch(&it);
 
         if (end.outcome == FOUND)

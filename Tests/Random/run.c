@@ -7,22 +7,24 @@
 #include "Support/clock.h"
 #include "Support/process.h"
 
-static void confine(int cpus)
+/* Which ones is the seed's choice: programs of other lanes are to have others. */
+static void confine(const program *it)
 {
     static cpu_set_t all;
     static bool known;
     cpu_set_t some;
-    int taken = 0;
 
     if (!known)
         sched_getaffinity(0, sizeof all, &all);
     known = true;
     CPU_ZERO(&some);
-    for (int cpu = 0; cpu < CPU_SETSIZE && taken < cpus; cpu++) {
-        if (CPU_ISSET(cpu, &all)) {
+    int there = CPU_COUNT(&all), begin = (int)(it->seed % (unsigned)there);
+    for (int cpu = 0, number = 0; number < there; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        if ((number - begin + there) % there < it->cpus)
             CPU_SET(cpu, &some);
-            taken++;
-        }
+        number++;
     }
     sched_setaffinity(0, sizeof some, &some);
 }
@@ -65,7 +67,7 @@ static void make_world(const program *it)
         if (it->op[i].gone && it->op[i].kind == ACTIVATE) /* by the shrinker */
             w.program.queue[it->op[i].queue].inactive = false;
     }
-    confine(it->cpus);
+    confine(it);
     make_pool();
     for (int i = 0; i < it->queues; i++)
         make_queue(i);

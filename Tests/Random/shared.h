@@ -11,6 +11,7 @@
 typedef struct shared {
     atomic_ullong seed;     /* of the program that runs */
     atomic_ullong programs, closures;
+    atomic_uint still;      /* programs that stood still as they may, and said so */
     atomic_ullong progress; /* grows with whatever happens */
     atomic_int waiting;     /* jobs that wait, of the program that runs */
     atomic_int failed;      /* the message is there */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "Random/watch.h"
+#include "Random/world.h"
 #include "Support/clock.h"
 
 enum { TRIES = 400 };
@@ -14,7 +15,7 @@ static int64_t deadline;
 
 static bool fails(uint64_t seed, const bool *gone)
 {
-    task it = {.first = seed, .count = 1, .times = TRIES, .cpu_ns = SECONDS(2), .gone = gone};
+    task it = {.first = seed, .count = 1, .times = TRIES, .cpu_ns = SECONDS(2), .gone = gone, .run = run_program};
 
     return watch(&it).outcome == FOUND;
 }

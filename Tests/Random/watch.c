@@ -21,11 +21,24 @@
 /* Whether threads sleep or not. Under a sanitizer, on a machine that has other things to do. */
 #define STUCK_NS SECONDS(90)
 
-void watch_begin(void)
+void *share_memory(size_t bytes)
 {
-    random_shared = mmap(NULL, sizeof *random_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (random_shared == MAP_FAILED)
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
         abort();
+    return memory;
+}
+
+pid_t fork_tied(void)
+{
+    pid_t parent = getpid(), child = fork();
+
+    if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(EXIT_FAILURE);
+    if (child < 0)
+        abort();
+    return child;
 }
 
 int64_t watched_cpu_ns(void)
@@ -58,13 +71,13 @@ static void run_task(const task *it)
     static program program;
 
     for (uint64_t i = 0; i < it->count; i++) {
-        program_generate(&program, it->first + i);
+        program_generate(&program, it->first + i * it->step);
         for (int op = 0; it->gone != NULL && op < program.ops; op++)
             program.op[op].gone |= it->gone[op];
         (void)program_prune(&program);
-        atomic_store(&random_shared->seed, it->first + i);
+        atomic_store(&random_shared->seed, program.seed);
         for (int times = 0; times < it->times && cpu_here() < it->cpu_ns; times++) {
-            run_program(&program);
+            it->run(&program);
             atomic_fetch_add(&random_shared->programs, 1);
         }
         if (cpu_here() >= it->cpu_ns)
@@ -76,7 +89,6 @@ _Noreturn static void be_the_child(const task *it, int said)
 {
     struct rlimit no_core = {0, 0};
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &no_core);
     dup2(said, STDERR_FILENO);
     signal(SIGABRT, SIG_DFL);
@@ -123,34 +135,34 @@ static void read_said(int said, verdict *it)
 }
 
 /* More jobs wait than there are threads. */
-static bool may_stand_still(uint64_t seed)
+static bool may_stand_still(void)
 {
     static program program;
 
-    program_generate(&program, seed);
+    program_generate(&program, atomic_load(&random_shared->seed));
     return atomic_load(&random_shared->waiting) >= program.workers + program.spares;
 }
 
-static bool says_so(int said, verdict *it)
+static bool says_so(int said, verdict *it, int64_t patience_ns)
 {
-    int64_t until = odi_clock_now() + SAYS_NS;
-    bool says = false;
+    int64_t until = odi_clock_now() + patience_ns;
 
-    while (!says && odi_clock_now() < until) {
+    for (;;) {
         read_said(said, it);
-        says = strstr(it->said, " stands still: ") != NULL;
-        if (!says)
-            odi_clock_sleep(MILLISECONDS(50));
+        bool says = strstr(it->said, " stands still: ") != NULL;
+        if (says || odi_clock_now() >= until)
+            return says;
+        odi_clock_sleep(MILLISECONDS(50));
     }
-    return says;
 }
 
 static void judge_the_quiet(pid_t child, int said, verdict *it)
 {
     it->outcome = FOUND;
-    if (may_stand_still(it->seed)) {
-        if (says_so(said, it)) {
+    if (may_stand_still()) {
+        if (says_so(said, it, SAYS_NS)) {
             it->outcome = STOOD_STILL;
+            atomic_fetch_add(&random_shared->still, 1);
             return;
         }
         snprintf(it->why, sizeof it->why, "it stands still, as it may, and does not say so");
@@ -173,8 +185,8 @@ static void judge_the_end(int status, verdict *it)
         it->outcome = CLEAN;
 }
 
-/* Until the child has ended. False: nothing happens in it any more. */
-static bool goes_on(pid_t child, int *status)
+/* Until the child has ended. False: nothing happens in it any more; one that may stand still has said so. */
+static bool goes_on(pid_t child, int said, verdict *it, int *status)
 {
     unsigned long long seen = atomic_load(&random_shared->progress);
     int64_t since = odi_clock_now(), asleep_since = since, nap = ODI_MILLISECOND;
@@ -190,7 +202,8 @@ static bool goes_on(pid_t child, int *status)
         else if (time - since > MILLISECONDS(200) && !all_sleep(child))
             asleep_since = time;
         seen = now;
-        if (time - asleep_since > QUIET_NS || time - since > STUCK_NS)
+        if (time - asleep_since > QUIET_NS || time - since > STUCK_NS ||
+            (time - since > ODI_SECOND && may_stand_still() && says_so(said, it, 0)))
             return false;
     }
     return true;
@@ -208,10 +221,10 @@ verdict watch(const task *it)
     atomic_store(&random_shared->failed, 0);
     atomic_store(&random_shared->waiting, 0);
     fflush(NULL);
-    pid_t child = fork();
+    pid_t child = fork_tied();
     if (child == 0)
         be_the_child(it, said);
-    bool ended = goes_on(child, &status);
+    bool ended = goes_on(child, said, &verdict, &status);
     verdict.seed = atomic_load(&random_shared->seed);
     if (ended)
         judge_the_end(status, &verdict);
