@@ -73,9 +73,11 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
-/* Waits awake, holding the token. */
+/* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when there are jobs. */
 static bool spin(odi_worker *worker, odi_entry *job)
 {
+    bool searches = worker->searching;
+
     /* Whom the last job woke may be waiting for this very CPU. */
     if (odi_woke_a_sleeper) {
         odi_woke_a_sleeper = false;
@@ -84,30 +86,34 @@ static bool spin(odi_worker *worker, odi_entry *job)
     int64_t until = odi_clock_now() + SPIN_NS;
 
     for (bool again = true; odi_spins_on(again);) {
-        /* relaxed: a hint for who thinks of waiting awake on the same CPU */
-        odi_store_relaxed(&worker->site->searcher_cpu, od_thread_cpu());
+        if (searches) /* relaxed: a hint for who thinks of waiting awake on the same CPU */
+            odi_store_relaxed(&worker->site->searcher_cpu, od_thread_cpu());
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
             for (int i = 0; i < PAUSES_PER_LOOK; i++)
                 odi_spin_pause();
-            if (look_everywhere(worker, job))
+            if (searches ? look_everywhere(worker, job) : odi_worker_steal_fork(worker, job))
                 return true;
         }
-        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING));
+        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
+                (searches || odi_load_relaxed(&worker->site->bands) == 0); /* relaxed: a hint */
     }
     return false;
 }
 
-/* Waits awake where that is worth a try, and learns from it. */
+/* Waits awake where that is worth a try, and learns from it. Of jobs one searcher is enough, and more take the cache
+ * lines from under the submitter's hands; loops and trees want many at once, and follow each other. */
 static bool wait_awake(odi_worker *worker, odi_entry *job)
 {
     /* relaxed: it changes when the limits do, and nothing depends on when */
-    if (!worker->searching || !odi_load_relaxed(&worker->team->may_spin))
+    if ((!worker->searching && worker->stolen == NULL) || !odi_load_relaxed(&worker->team->may_spin))
         return false;
     if (worker->sleeps_at_once > 0) {
         worker->sleeps_at_once--;
         return false;
     }
     bool pays = spin(worker, job);
+    if (!pays)
+        worker->stolen = NULL;
     uint32_t more = 2 * worker->spins_in_vain + 1;
 
     worker->spins_in_vain = pays ? 0 : more < MOST_SLEEPS_AT_ONCE ? more : MOST_SLEEPS_AT_ONCE;

@@ -71,7 +71,7 @@ struct odi_worker {
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
-    od_fork_slot *stolen; /* the stolen fork that it runs next, and whose it is */
+    od_fork_slot *stolen; /* the stolen fork that it runs next or ran last, until a wait was in vain; and whose it is */
     odi_forks *stolen_from;
     odi_steal_request request;            /* whom it has asked for forks */
 

@@ -13,9 +13,12 @@ public import Synchronization
 /// Like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with sizes by time.
 @usableFromInline
 struct Share: ~Copyable {
+    // What everybody writes has a cache line of its own: beside it, in the caller's frame, stands what each call reads.
+    @usableFromInline let before = SIMD8<UInt64>()
     /// What is taken next. Each of 256 threads may take once more than there is, and at most ``greatestPart``:
     /// the sum is a number.
     @usableFromInline let next = Atomic<UInt>(0)
+    @usableFromInline let after = SIMD8<UInt64>()
     @usableFromInline let count: Int
     /// So many at least are taken at once.
     @usableFromInline let grain: Int
