@@ -2,7 +2,8 @@
  * moment, sleep.
  *
  *     WORKING     find_local -> run
- *     SEARCHING   holds the site's token, or makes one sweep without it
+ *     SEARCHING   holds the site's token, or makes one sweep without it, and after a stolen fork waits
+ *                 awake for another
  *     ANNOUNCED   counted as a sleeper; looks at every source once more
  *     ASLEEP      on the site's epoch; ended by publish, a change of the team's size, stop, or
  *                 what is due next (due.h)
@@ -73,7 +74,8 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
-/* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when there are jobs. */
+/* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when its site
+ * has jobs. */
 static bool spin(odi_worker *worker, odi_entry *job)
 {
     bool searches = worker->searching;
@@ -105,15 +107,20 @@ static bool spin(odi_worker *worker, odi_entry *job)
 static bool wait_awake(odi_worker *worker, odi_entry *job)
 {
     /* relaxed: it changes when the limits do, and nothing depends on when */
-    if ((!worker->searching && worker->stolen == NULL) || !odi_load_relaxed(&worker->team->may_spin))
+    if (!odi_load_relaxed(&worker->team->may_spin))
         return false;
+    if (!worker->searching) { /* one wait in vain ends it: there is nothing to learn */
+        bool comes = worker->stolen != NULL && spin(worker, job);
+
+        if (!comes)
+            worker->stolen = NULL;
+        return comes;
+    }
     if (worker->sleeps_at_once > 0) {
         worker->sleeps_at_once--;
         return false;
     }
     bool pays = spin(worker, job);
-    if (!pays)
-        worker->stolen = NULL;
     uint32_t more = 2 * worker->spins_in_vain + 1;
 
     worker->spins_in_vain = pays ? 0 : more < MOST_SLEEPS_AT_ONCE ? more : MOST_SLEEPS_AT_ONCE;

@@ -125,11 +125,14 @@ static bool all_sleep(pid_t child)
     return sleep;
 }
 
-/* The end of what it wrote. */
-static void read_said(int said, verdict *it)
+/* How much it had written when its present program was seen to begin: what an earlier one said counts for none. */
+static off_t said_before;
+
+/* The end of what it wrote, from there on. */
+static void read_said(int said, verdict *it, off_t from)
 {
     off_t size = lseek(said, 0, SEEK_END), room = (off_t)sizeof it->said - 1;
-    ssize_t got = pread(said, it->said, (size_t)room, size > room ? size - room : 0);
+    ssize_t got = pread(said, it->said, (size_t)room, size - from > room ? size - room : from);
 
     it->said[got > 0 ? got : 0] = 0;
 }
@@ -148,7 +151,7 @@ static bool says_so(int said, verdict *it, int64_t patience_ns)
     int64_t until = odi_clock_now() + patience_ns;
 
     for (;;) {
-        read_said(said, it);
+        read_said(said, it, said_before);
         bool says = strstr(it->said, " stands still: ") != NULL;
         if (says || odi_clock_now() >= until)
             return says;
@@ -188,15 +191,18 @@ static void judge_the_end(int status, verdict *it)
 /* Until the child has ended. False: nothing happens in it any more; one that may stand still has said so. */
 static bool goes_on(pid_t child, int said, verdict *it, int *status)
 {
-    unsigned long long seen = atomic_load(&random_shared->progress);
+    unsigned long long seen = atomic_load(&random_shared->progress), program = atomic_load(&random_shared->seed);
     int64_t since = odi_clock_now(), asleep_since = since, nap = ODI_MILLISECOND;
 
     while (waitpid(child, status, WNOHANG) == 0) {
         odi_clock_sleep(nap);
         nap = nap < MILLISECONDS(50) ? 2 * nap : nap;
-        unsigned long long now = atomic_load(&random_shared->progress);
+        unsigned long long now = atomic_load(&random_shared->progress), which = atomic_load(&random_shared->seed);
         int64_t time = odi_clock_now();
 
+        if (which != program)
+            said_before = lseek(said, 0, SEEK_END);
+        program = which;
         if (now != seen)
             since = asleep_since = time;
         else if (time - since > MILLISECONDS(200) && !all_sleep(child))
@@ -215,6 +221,7 @@ verdict watch(const task *it)
     char name[] = "/tmp/random-XXXXXX";
     int said = mkstemp(name), status = 0;
 
+    said_before = 0;
     verdict.outcome = CLEAN;
     verdict.why[0] = verdict.said[0] = 0;
     unlink(name);
@@ -233,7 +240,7 @@ verdict watch(const task *it)
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
     }
-    read_said(said, &verdict);
+    read_said(said, &verdict, 0);
     close(said);
     return verdict;
 }
