@@ -138,10 +138,11 @@ static void fork_above_a_taken_root(void *pool)
     od_join(root, stay_inside, NULL);
 }
 
-static void be_awake(void *unused)
+/* One of `all` at once. */
+static void be_awake(void *all)
 {
     atomic_fetch_add(&second.awake, 1);
-    (void)COMES_TRUE(atomic_load(&second.awake) == 3);
+    (void)COMES_TRUE(atomic_load(&second.awake) == (intptr_t)all);
 }
 
 TEST(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch)
@@ -151,7 +152,7 @@ TEST(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch)
 
     memset(&second, 0, sizeof second);
     memset(&later, 0, sizeof later);
-    add_many(queue, 3, be_awake, NULL);
+    add_many(queue, 3, be_awake, (void *)3);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_comes_true(idle_ones_sleep(pool, 3));
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, pool);
@@ -306,6 +307,58 @@ TEST(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split)
     gate_open(&door);
     assert_true(atomic_load(&claim.slept));
     assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- thieves that wait awake for another fork ---- */
+
+enum { TOGETHER = 4, MEETINGS = 60 };
+
+static struct {
+    atomic_int met;
+    int meetings, slept_after;
+} together;
+
+static void meet(void *all)
+{
+    atomic_fetch_add(&together.met, 1);
+    (void)COMES_TRUE(atomic_load(&together.met) >= (intptr_t)all);
+}
+
+/* Who sleeps after the first meeting knows that no job waits outside. One of the thieves has the token when a meeting is over,
+ * and the others wait for forks, if they are not asleep already. */
+static void meet_in_branches(void *pool)
+{
+    od_fork_slot *branches[TOGETHER - 1];
+
+    for (; together.meetings < MEETINGS; together.meetings++) {
+        void *all = (void *)(intptr_t)(TOGETHER * (together.meetings + 1));
+
+        for (int i = 0; i < TOGETHER - 1; i++)
+            branches[i] = od_fork(meet, all);
+        meet(all);
+        for (int i = TOGETHER - 1; i-- > 0;)
+            od_join(branches[i], meet, all);
+        if (!COMES_TRUE(idle_ones_sleep(pool, TOGETHER - 1)))
+            break;
+        together.slept_after++;
+    }
+}
+
+TEST(thieves_that_wait_awake_for_another_fork_sleep_where_none_comes)
+{
+    od_pool *pool = pool_with(options_for(TOGETHER), (odi_pool_world){.topology = machine_of(1, TOGETHER, 1)});
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "together");
+
+    memset(&second, 0, sizeof second);
+    memset(&together, 0, sizeof together);
+    add_many(queue, TOGETHER, be_awake, (void *)TOGETHER);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true(idle_ones_sleep(pool, TOGETHER));
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, meet_in_branches, pool);
+    assert_true(od_queue_wait(queue, 4 * HANG_NS));
+    assert_int_equal(together.slept_after, MEETINGS);
+    assert_int_equal(atomic_load(&together.met), TOGETHER * MEETINGS);
+    end_pool(pool, queue);
 }
 
 /* ---- a thief that is one too many ---- */

@@ -1,5 +1,7 @@
-import OverdriveCore
+import Synchronization
 import Testing
+
+@testable import OverdriveCore
 
 @Suite("Parallel loops", .timeLimit(.minutes(10)))
 struct ParallelLoopTests {
@@ -17,6 +19,18 @@ struct ParallelLoopTests {
             }
             if count == 4_097 { break } // a counter is an object: the long ones are for chunks
         }
+    }
+
+    /// A cache line with what each call of the body reads went to and fro with every part that a thread took.
+    @Test("what a loop's threads take from shares its cache line with nothing")
+    func line() throws {
+        let share = Share(1_000)
+        share.next.store(.max - 1, ordering: .relaxed)
+        let words = unsafe withUnsafeBytes(of: share) { unsafe Array($0.bindMemory(to: UInt.self)) }
+        let place = try #require(words.firstIndex(of: .max - 1))
+        let (before, after) = (words.prefix(place).suffix(8), words.dropFirst(place + 1).prefix(8))
+        #expect(before.count == 8 && after.count == 8)  // of eight bytes each: a line
+        #expect((before + after).allSatisfy { $0 == 0 })
     }
 
     @Test("forEach takes ranges that do not begin at 0")
