@@ -13,6 +13,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "Random/lanes.h"
 #include "Random/shrink.h"
@@ -72,12 +73,19 @@ static void report(const verdict *found)
     fflush(stdout);
 }
 
+enum { MOST_LANES = 4096 };
+
 static int lanes(void)
 {
     cpu_set_t cpus;
 
     sched_getaffinity(0, sizeof cpus, &cpus);
-    return (int)number_in("RANDOM_LANES", 4 * CPU_COUNT(&cpus));
+    double asked = number_in("RANDOM_LANES", 4 * CPU_COUNT(&cpus));
+    if (asked < 1 || asked > (double)MOST_LANES) {
+        fprintf(stderr, "programs: RANDOM_LANES is %g: choose 1 to %d\n", asked, MOST_LANES);
+        exit(EX_USAGE);
+    }
+    return (int)asked;
 }
 
 TEST(programs_by_seed_find_nothing)
@@ -94,6 +102,7 @@ TEST(programs_by_seed_find_nothing)
     if (end.outcome == FOUND)
         report(&end);
     assert_true(end.outcome != FOUND);
+    assert_true(atomic_load(&random_shared->programs) > 0);
 }
 
 TEST(each_pair_of_features_met_often_enough)
