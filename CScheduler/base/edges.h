@@ -32,7 +32,7 @@
     X(K1, "unlock -> lock: what the section before wrote is readable")                    \
     X(K2, "unlock <-> going to sleep: the mark is seen, or that the lock is free")       \
     /* timer */                                                                           \
-    X(T1, "arm <-> keep, stand by: who arms sees the sleep's end, or the sleeper the alarm") \
+    X(T1, "arm <-> keep, stand by: who arms sees the sleep's end, or the sleeper the timer") \
     /* job */                                                                             \
     X(L1, "complete -> wait: what the bodies wrote is readable by who waited")            \
     X(L2, "count <-> flag: the submitter sees the flag, or its setter the count")         \
@@ -49,7 +49,7 @@
     X(F3, "migrate -> owner: the limit says that the word is the owner's again")          \
     X(F4, "thief <-> joiner: who runs the slot, and what the branch wrote")               \
     X(F5, "ring -> joiner: why it was woken")                                             \
-    X(F6, "leave -> enter: a guest's place is free")                                      \
+    X(F6, "leave -> enter: an external thread's place is free")                                      \
     X(F7, "hold back <-> leave, sleep: who makes room sees the note, or its writer the room") \
     /* pool, line */                                                                      \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \

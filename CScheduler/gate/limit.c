@@ -20,7 +20,7 @@ typedef enum {
     FITS,   /* into the line */
     WAITS,  /* in the line, and its submitter until that is shorter */
     RUNS,   /* by its submitter, in its turn */
-    NESTED, /* by its submitter, who runs one of the queue's jobs: at once */
+    NESTED, /* by its submitter, who runs one of the queue's jobs and has asked for it: at once */
     REFUSED
 } verdict;
 
@@ -56,12 +56,11 @@ static verdict judge(const od_queue *queue, od_overflow overflow, where submitte
         return FITS;
     if (overflow == OD_OVERFLOW_REFUSED)
         return REFUSED;
-    /* A barrier cannot be alone inside of another job, nor be waited for there. */
-    if (submitter == INSIDE)
-        return barrier || nested == DEEPEST ? FITS : NESTED;
-    if (submitter == ON_TARGET)
-        return FITS; /* in its order, and held by suspensions, which running it here would not be */
-    return overflow == OD_OVERFLOW_RUNS ? RUNS : WAITS;
+    if (submitter == OUTSIDE)
+        return overflow == OD_OVERFLOW_RUNS ? RUNS : WAITS;
+    /* Who waited might wait for itself. A barrier cannot be alone inside of another job; and in the line of a queue on a
+     * target a job is held by suspensions, which one that runs here would not be. */
+    return submitter == ON_TARGET || overflow == OD_OVERFLOW_WAITS || barrier || nested == DEEPEST ? FITS : NESTED;
 }
 
 static void run_in_order(od_queue *queue, bool barrier, odi_entry labelled)

@@ -130,14 +130,16 @@ typedef struct od_stop_report {
     void *stuck_queues[OD_STUCK_NAMED]; /* the od_queue of the first of these; may be NULL */
 } od_stop_report;
 
-/* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything
- * accepted is run; what has not started by then is cancelled, what runs is reported. What waits in a suspended
- * queue, or behind a thread in a sync or a task that holds the queue across an await, is cancelled when nothing
- * else is left to run. Returns at most 50 ms after the deadline, unless what is cancelled takes long to be given up
- * (deinitialisers and notifications run here), or a thread has lost its CPU in the midst of a submission. Later
- * submissions are discarded and counted as cancelled. A submission that runs beside this call may be
- * discarded even before the deadline; one that had returned before the call began is not. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
- * with the same report, for those that came after the first. */
+/* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything accepted is run; what has
+ * not started by then is cancelled, what runs is reported. What waits in a suspended queue, or behind a thread in
+ * a sync or a task that holds the queue across an await, is cancelled when nothing else is left to run. Returns at
+ * most 50 ms after the deadline, unless what is cancelled takes long to be given up (deinitialisers and
+ * notifications run here), or a thread has lost its CPU in the midst of a submission. Later submissions are
+ * discarded and counted as cancelled. A submission that runs beside this call may be discarded even before the
+ * deadline; one that had returned before the call began is not. What a thread runs within its own call, of a sync
+ * or by OD_OVERFLOW_RUNS, is that thread's: it is not waited for, and in none of the counts before it has ended.
+ * Of several stops under way the earliest deadline holds for all; OD_STOPPED, with the same report, for those that
+ * came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
 /* Whether a stop is over: what is submitted from here on is discarded. */

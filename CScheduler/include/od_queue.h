@@ -26,9 +26,10 @@ enum { OD_UNLIMITED = 0, OD_LABEL_BYTES = 48 };
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label);
 
 typedef enum od_overflow {
-    OD_OVERFLOW_WAITS = 0,   /* the submitter waits, those who came first first; a job of the queue
-                                itself runs what it submits at once instead */
-    OD_OVERFLOW_RUNS = 1,    /* the submitter runs it, in the queue's order like a sync caller */
+    OD_OVERFLOW_WAITS = 0,   /* the submitter waits, those who came first first; a job of the queue itself would wait
+                                for itself, so what it submits is let in */
+    OD_OVERFLOW_RUNS = 1,    /* the submitter runs it, in the queue's order like a sync caller; a job of the queue
+                                itself at once, within itself, up to 32 deep */
     OD_OVERFLOW_REFUSED = 2  /* it is discarded and counted, or od_queue_try_async says so */
 } od_overflow;
 

@@ -64,3 +64,9 @@ void odi_pages_free_reserved(void *pages, size_t bytes)
     if (pages != NULL)
         munmap(pages, bytes);
 }
+
+void odi_pages_clear_reserved(void *pages, size_t bytes)
+{
+    if (madvise(pages, bytes, MADV_DONTNEED) != 0) /* what is locked in memory cannot be given back */
+        memset(pages, 0, bytes);
+}

@@ -36,6 +36,9 @@ void *odi_pages_reserve(size_t bytes);
 void *odi_pages_reserve_guarded(size_t bytes);
 void odi_pages_free_reserved(void *pages, size_t bytes);
 
+/* Zeroed again, as it was reserved, without asking for memory. Nobody may be using it. */
+void odi_pages_clear_reserved(void *pages, size_t bytes);
+
 #pragma GCC visibility pop
 
 #endif

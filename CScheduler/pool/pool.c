@@ -182,7 +182,7 @@ od_status od_pool_free(od_pool *pool)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
-                 "fork, of this pool (\"%s\"): the pool must outlive its guests",
+                 "fork, of this pool (\"%s\"): the pool must outlive them",
                  pool->team.name);
     odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may not have */
     odi_lock_acquire(&pool->team.lock);

@@ -100,21 +100,34 @@ static odi_block *block_new(odi_injector *injector)
 
 /* ---- life ---- */
 
-bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
+#define DIRECTORY_BYTES (ODI_INJECTOR_DIRECTORY * sizeof(odi_block_place))
+
+/* Its directory is all zeros. */
+static void begin(odi_injector *injector, uint64_t start)
 {
-    injector->directory =
-        odi_pages_reserve(ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
     odi_invariant(start / ROUND % ODI_INJECTOR_ROUNDS == 0); /* the directory's zeros are that round's */
-    odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it yet */
+    odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it */
     odi_store_relaxed(&injector->head, start);
     injector->spares = NULL;
     injector->spare_count = 0;
-    injector->node = node;
     injector->lock = (odi_lock){0};
     injector->closed = false;
     odi_store_relaxed(&injector->listed, 0); /* relaxed: as above */
     injector->first = injector->last = NULL;
+}
+
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
+{
+    injector->directory = odi_pages_reserve(DIRECTORY_BYTES);
+    injector->node = node;
+    begin(injector, start);
     return injector->directory != NULL;
+}
+
+void odi_injector_forked(odi_injector *injector)
+{
+    odi_pages_clear_reserved(injector->directory, DIRECTORY_BYTES);
+    begin(injector, 0);
 }
 
 void odi_injector_free(odi_injector *injector)
@@ -135,8 +148,7 @@ void odi_injector_free(odi_injector *injector)
             block_for(odi_load_relaxed(&place_of(injector, ticket)->occupant), ticket),
             sizeof(odi_block));
     }
-    odi_pages_free_reserved(injector->directory,
-                            ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
+    odi_pages_free_reserved(injector->directory, DIRECTORY_BYTES);
     injector->directory = NULL;
 }
 

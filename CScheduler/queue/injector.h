@@ -84,6 +84,9 @@ typedef struct odi_injector {
  * when there is no address space. */
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
 
+/* In a forked child, without asking for memory: empty again. The parent's blocks stay where they are. */
+void odi_injector_forked(odi_injector *injector);
+
 /* Frees everything; entries that remain are forgotten. Nobody may be using it, and
  * odi_reclaim_drain must have returned. */
 void odi_injector_free(odi_injector *injector);

@@ -3,6 +3,7 @@
 #include <urcu/urcu-memb.h>
 
 #include "base/atomic.h"
+#include "os/membarrier.h"
 
 static char grace_edge; /* R2, for the sanitizer's eyes */
 
@@ -29,6 +30,7 @@ void odi_grace_read_end(void)
 
 void odi_grace_wait(void)
 {
+    odi_fence_heavy(none); /* where the kernel refuses it by now, which would end the process within liburcu, it says so */
     urcu_memb_synchronize_rcu();
     odi_tsan_acquire(&grace_edge);
 }

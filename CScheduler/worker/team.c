@@ -1,6 +1,7 @@
 #include "worker/team.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "os/pages.h"
@@ -42,10 +43,15 @@ bool odi_team_list_workers(odi_team *team)
 
 /* ---- life ---- */
 
-static bool init_site(odi_team *team, odi_site *site)
+static void begin_site(odi_site *site)
 {
     odi_idle_init(&site->idle, (uint32_t)-2); /* the epoch rolls over early in every run */
-    odi_store_relaxed(&site->bands, 0); /* relaxed: nobody else knows it yet */
+    odi_store_relaxed(&site->bands, 0); /* relaxed: nobody else knows it */
+}
+
+static bool init_site(odi_team *team, odi_site *site)
+{
+    begin_site(site);
     for (int band = 0; band < ODI_BANDS; band++) {
         if (!odi_injector_init(&site->injectors[band], 0, team->site_count > 1
                                                                ? site->node
@@ -223,11 +229,15 @@ void odi_team_forked(odi_team *team)
             odi_forks_lose(&worker->forks); /* the calling thread comes back to them */
         odi_store_relaxed(&team->slots[slot], (odi_worker *)NULL); /* never freed here */
     }
-    for (int site = 0; site < team->site_count; site++)
-        (void)init_site(team, &team->sites[site]);
+    for (odi_site *site = team->sites; site < team->sites + team->site_count; site++) {
+        begin_site(site);
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_injector_forked(&site->injectors[band]);
+    }
     odi_timer_queue_forked(&team->timers);
     team->next_start_ns = 0;
-    (void)odi_team_list_workers(team);
+    odi_table *table = odi_load_relaxed(&team->table); /* relaxed: as above */
+    memset(table->first, 0, sizeof table->first);      /* the parent's workers; nobody reads it meanwhile */
     /* relaxed: as above */
     odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
 }

@@ -273,7 +273,7 @@ TEST(a_pool_that_is_freed_under_its_external_thread_says_so)
     outcome it = in_a_child(free_under_an_external, NULL, 30);
 
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
-    assert_non_null(strstr(it.said, "must outlive its guests"));
+    assert_non_null(strstr(it.said, "must outlive them"));
 }
 
 /* ---- without room ---- */

@@ -412,5 +412,61 @@ TEST(a_child_takes_over_no_chain_that_was_changing)
     tear_down_queues();
 }
 
+/* ---- without memory ---- */
+
+static atomic_ullong of_the_parent;
+
+static void use_what_there_is(void *unused)
+{
+    unsigned long long accepted = 0;
+    atomic_ullong ran = 0;
+
+    for (int i = 0; i < 10; i++) {
+        accepted += od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran) == OD_OK;
+        accepted += od_queue_async(open_queue, NULL, OD_QUEUE_BAND, count_job, &ran) == OD_OK;
+        accepted += od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, &ran) == OD_OK;
+    }
+    child_expects(COMES_TRUE(atomic_load(&ran) == accepted));
+    child_expects(atomic_load(&of_the_parent) == 0);
+}
+
+static rlim_t address_space(void) { return (rlim_t)status_field("VmSize") << 10; }
+
+/* Some are in the worker's deque, some in the pool's injector. */
+static void submit_and_stay(void *door)
+{
+    submit_many(pool, 10, count_job, &of_the_parent);
+    gate_pass(door);
+}
+
+/* Its injectors kept the parent's jobs, or were none; and it took those of the parent's workers. */
+TEST_UNSANITIZED(a_child_without_address_space_refuses_or_runs_its_own, NULL, NULL)
+{
+    gate door = {0};
+    struct rlimit before, less;
+
+    pool = lone_worker();
+    serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    open_queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
+    od_pool_submit(pool, OD_BAND_DEFAULT, submit_and_stay, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    submit_many(pool, 10, count_job, &of_the_parent);
+    for (int i = 0; i < 10; i++) {
+        od_queue_async(open_queue, NULL, OD_QUEUE_BAND, count_job, &of_the_parent);
+        od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, &of_the_parent);
+    }
+    getrlimit(RLIMIT_AS, &before);
+    for (rlim_t room = 0; room <= (rlim_t)64 << 20; room = room == 0 ? (rlim_t)64 << 10 : 4 * room) {
+        less = (struct rlimit){address_space() + room, before.rlim_max};
+        setrlimit(RLIMIT_AS, &less);
+        outcome it = in_a_child(use_what_there_is, NULL, 60);
+        setrlimit(RLIMIT_AS, &before);
+        assert_int_equal(it.status, 0);
+    }
+    gate_open(&door);
+    end_pool(pool, serial, open_queue);
+    assert_int_equal(atomic_load(&of_the_parent), 40);
+}
+
 CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

@@ -126,22 +126,52 @@ QUEUE_TEST(several_producers_keep_the_limit_and_their_order)
 static struct {
     od_queue *queue;
     atomic_ullong ran;
+    unsigned in_order;
     gate door;
 } nest;
 
 static void submit_ten(void *unused) { add_many(nest.queue, 10, count_job, &nest.ran); }
 
 /* Its own queue is full, and nobody but this job's thread could ever make room. */
-QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue)
+QUEUE_TEST(a_job_that_asks_for_it_runs_what_it_submits_to_its_own_full_queue)
 {
     for (size_t i = 0; i < WIDTHS; i++) {
-        for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_RUNS; overflow++) {
-            nest.queue = limited(widths[i], 1, (od_overflow)overflow);
-            atomic_store(&nest.ran, 0);
-            add_many(nest.queue, 5, submit_ten, NULL);
-            end_queue(nest.queue);
-            assert_int_equal(atomic_load(&nest.ran), 50);
-        }
+        nest.queue = limited(widths[i], 1, OD_OVERFLOW_RUNS);
+        atomic_store(&nest.ran, 0);
+        add_many(nest.queue, 5, submit_ten, NULL);
+        end_queue(nest.queue);
+        assert_int_equal(atomic_load(&nest.ran), 50);
+    }
+}
+
+static pthread_mutex_t held_by_the_job = PTHREAD_MUTEX_INITIALIZER;
+
+static void need_the_mutex(void *number)
+{
+    pthread_mutex_lock(&held_by_the_job);
+    nest.in_order += atomic_fetch_add(&nest.ran, 1) == (uintptr_t)number;
+    pthread_mutex_unlock(&held_by_the_job);
+}
+
+static void submit_and_hold(void *unused)
+{
+    pthread_mutex_lock(&held_by_the_job);
+    for (uintptr_t number = 0; number < 10; number++)
+        add(nest.queue, need_the_mutex, (void *)number);
+    pthread_mutex_unlock(&held_by_the_job);
+}
+
+/* It would wait for itself, and a call would need what the job holds: it is let in. */
+QUEUE_TEST(what_a_job_submits_to_its_own_full_queue_is_no_call)
+{
+    for (size_t i = 0; i < WIDTHS; i++) {
+        nest.queue = limited(widths[i], 1, OD_OVERFLOW_WAITS);
+        atomic_store(&nest.ran, 0);
+        nest.in_order = 0;
+        add(nest.queue, submit_and_hold, NULL);
+        end_queue(nest.queue);
+        assert_int_equal(atomic_load(&nest.ran), 10);
+        assert_true(widths[i] != 1 || nest.in_order == 10);
     }
 }
 
@@ -156,7 +186,7 @@ QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
 {
     unsigned length = UNLESS_SANITIZED(200000, 5000);
 
-    nest.queue = limited(1, 1, OD_OVERFLOW_WAITS);
+    nest.queue = limited(1, 1, OD_OVERFLOW_RUNS);
     atomic_store(&nest.ran, 0);
     for (int chain = 0; chain < 3; chain++)
         add(nest.queue, submit_the_next, (void *)(uintptr_t)length);
@@ -400,6 +430,34 @@ QUEUE_TEST(a_stop_ends_the_wait_for_room)
     assert_int_equal(atomic_load(&flow.ran), 0);
     assert_int_equal(all_done(other), 20);
     end_pool(other, flow.queue);
+}
+
+static void *submit_at_the_gate(void *door)
+{
+    add(nest.queue, gate_job, door);
+    return NULL;
+}
+
+QUEUE_TEST(a_stop_waits_for_no_caller_that_runs)
+{
+    od_pool *other = lone_worker();
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .pending_limit = 1, .overflow = OD_OVERFLOW_RUNS};
+    gate worker = {0}, caller = {0};
+    od_stop_report report;
+    pthread_t submitter;
+
+    nest.queue = od_queue_create_with(other, &options);
+    hold_a_worker(other, &worker);
+    add(nest.queue, no_job, NULL);
+    pthread_create(&submitter, NULL, submit_at_the_gate, &caller);
+    assert_comes_true(atomic_load(&caller.waiting) == 1);
+    gate_open(&worker);
+    assert_int_equal(od_pool_stop(other, INT64_MAX, &report), OD_OK);
+    assert_true(report.ran == 2 && report.cancelled == 0 && report.stuck == 0);
+    gate_open(&caller);
+    pthread_join(submitter, NULL);
+    assert_int_equal(all_done(other), 3);
+    end_pool(other, nest.queue);
 }
 
 /* A job that gives its queue back may be the last one, and be over before its submitter has gone on. */

@@ -76,6 +76,27 @@ INJECTOR_TEST(what_waits_in_nodes_is_counted_found_and_claimed)
     assert_int_equal(claim(&entry, 1), 0);
 }
 
+/* The parent's block is left to the parent: here, to the test. */
+INJECTOR_TEST(a_forked_child_begins_with_none_of_its_parents)
+{
+    odi_entry_node node;
+
+    push_all(0, 6);
+    claim_all(0, 3, 1);
+    assert_true(odi_injector_push_node(&injector, entry_of(6), &node));
+    odi_block *of_the_parent = block_for(odi_load_relaxed(&place_of(&injector, 0)->occupant), 0);
+
+    odi_injector_forked(&injector);
+    assert_false(has_claimable());
+    assert_int_equal(odi_injector_size(&injector), 0);
+    for (uint64_t from = 0; from < 35; from += 5) { /* once round the directory */
+        push_all(from, from + 5);
+        claim_all(from, from + 5, 3);
+        assert_false(has_claimable());
+    }
+    odi_pages_free(of_the_parent, sizeof *of_the_parent);
+}
+
 INJECTOR_TEST(entries_come_out_in_order_across_blocks)
 {
     for (size_t most = 1; most <= 12; most++) {

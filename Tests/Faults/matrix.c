@@ -90,8 +90,8 @@ const fault faults[] = {
      "completes with full fences on both sides", .before_exec = no_membarrier,
      .disarm = calls_refused, .rounds = 2},
     {"lost-membarrier", "membarrier is refused after the pool registered for it: seccomp",
-     "ends with a sentence that names membarrier, or with liburcu's own: going on could "
-     "lose work", TRAPS, "membarrier", "Unrecoverable error", .arm = membarrier_gone},
+     "ends with a sentence that names membarrier (in the midst of a grace period with liburcu's own): "
+     "going on could lose work", TRAPS, "membarrier", "Unrecoverable error", .arm = membarrier_gone},
     {"odd-machine", "a machine of two nodes whose CPUs and memory do not exist is pinned to",
      "completes unpinned; each refusal is counted as a warning",
      .strikes = STRIKES_SOME_RUN, .prepare = two_nodes, .disarm = pins_refused},

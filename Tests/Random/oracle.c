@@ -148,7 +148,8 @@ static void check_inlined(int op)
     bool is_it = self.submitting == op || of->kind == MEMBER;
 
     oracle_expects(is_it, "%d runs within the submission of %d", op, self.submitting);
-    oracle_expects(of->queue != NONE && may_be_full(&w.program.queue[of->queue]),
+    oracle_expects(of->queue != NONE && w.program.queue[of->queue].pending_limit > 0 &&
+                       w.program.queue[of->queue].overflow == OD_OVERFLOW_RUNS,
                    "%d runs on its submitter", op);
     oracle_expects(!self.waiting, "%d runs on its submitter, which waits", op);
     feature_met(RUN_ON_SUBMITTER);

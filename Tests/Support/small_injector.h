@@ -12,6 +12,7 @@
 
 #define odi_injector_init small_init
 #define odi_injector_free small_free
+#define odi_injector_forked small_forked
 #define odi_injector_push small_push
 #define odi_injector_claim small_claim
 #define odi_injector_has_claimable small_has_claimable

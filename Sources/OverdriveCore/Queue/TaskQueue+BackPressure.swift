@@ -7,11 +7,14 @@ extension TaskQueue {
         /// The submitter waits for room; who came first goes on first.
         ///
         /// On a worker another one takes its place meanwhile. A closure of the queue itself does not wait, which
-        /// would be for itself: it runs what it submits at once, before `async` returns. (A barrier cannot run inside
-        /// of another closure and is let in; so is what is submitted more than 32 such runs deep.)
+        /// would be for itself: what it submits is let in, beyond the limit.
         case wait
         /// The submitter runs the closure before `async` returns, in the queue's order, as ``TaskQueue/sync(execute:)``
         /// would: on a concurrent queue at once, on a serial or limited one when its turn has come.
+        ///
+        /// A closure of the queue itself, whose turn it is, runs what it submits at once, within itself: what they share is half
+        /// changed then, and a lock that it holds stays held. (A barrier cannot run inside of another closure and is let in,
+        /// beyond the limit; so is what is submitted more than 32 such runs deep.)
         case callerRuns
         /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
         /// ``TaskQueue/run(_:)`` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
