@@ -73,9 +73,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     /* relaxed: a hint, as it is where a worker begins a job */
     uint32_t flags = record != NULL ? odi_load_relaxed(&record->flags) : 0;
 
-    /* Suspended meanwhile, or a barrier came. What is cancelled is discarded below: a queue that is open again would
-     * not keep it. */
-    if ((flags & (ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED)) == ODI_RECORD_DIVERTED) {
+    if (flags & ODI_RECORD_DIVERTED) { /* suspended meanwhile, or a barrier came */
         (void)odi_record_unlabel(&job);
         record->owner->divert(record, job);
         return;
