@@ -3,7 +3,13 @@ public import CWorkloads
 /// What a loop does with each index: a type of its own, and no closure, so that a contender's loop over a part, which is
 /// generic over it, has it inlined whatever thread runs the part.
 public protocol LoopBody: Sendable {
+    /// In so many strides for each worker who has no better way divides the loop.
+    static var stridesPerWorker: Int { get }
     func run(_ index: Int)
+}
+
+extension LoopBody {
+    public static var stridesPerWorker: Int { 64 }
 }
 
 /// y = 1.5 x² + 0.5 x + 2
@@ -37,6 +43,9 @@ public struct EmptyBody: LoopBody {
 
 /// Little at the front, much at the end.
 public struct ImbalancedBody: LoopBody {
+    /// A third of the work is in the last hundredth: one of 64 would be waited for.
+    public static var stridesPerWorker: Int { 512 }
+
     public let count: UInt64
 
     @inlinable public init(_ count: Int) { self.count = UInt64(count) }

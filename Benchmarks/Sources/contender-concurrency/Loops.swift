@@ -1,6 +1,6 @@
 internal import BenchmarkKit
 
-/// Loops as child tasks of a discarding group, 64 strides for each worker.
+/// Loops as child tasks of a discarding group, in strides.
 enum Loops {
     static var entries: [Harness.Entry] {
         [
@@ -31,7 +31,7 @@ enum Loops {
     }
 
     private static func loop<Body: LoopBody>(_ count: Int, _ body: Body) async {
-        let strides = min(count, 64 * Harness.workers)
+        let strides = min(count, Body.stridesPerWorker * Harness.workers)
         await withDiscardingTaskGroup { group in
             for stride in 0..<strides {
                 group.addTask { run(count * stride / strides..<count * (stride + 1) / strides, body) }

@@ -3,9 +3,9 @@ internal import BenchmarkKit
 // libdispatch has no setting for its threads: as many CPUs as workers are all it sees.
 Harness.limitToCPUs(Harness.workers)
 let continuing = Harness.value("continuing", 0) == 1
-let onAnyQueue = Closures<Queues>.entries + Closures<Queues>.retryEntries + Graphs.entries
+let onAnyQueue = Closures<Queues>.entries + Closures<Queues>.retryEntries + Closures<Queues>.timedEntries + Graphs.entries
 if Queues.isGlobal { Harness.main(onAnyQueue) }
 Harness.main(
     (continuing ? Continuing.entries : Shapes<Apply>.trees) + Shapes<Apply>.loops + onAnyQueue
         + Closures<Queues>.serialEntries + Closures<Queues>.syncEntries + Closures<Queues>.barrierEntries
-        + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries)
+        + Closures<Queues>.pausableEntries)
