@@ -496,7 +496,7 @@ static void plan_pool(generator *g)
     program *it = g->it;
 
     it->workers = 1 + below(g, 4);
-    it->spares = (const int[]){0, 2, 64}[below(g, 3)];
+    it->spares = (const int[]){0, 0, 1, 2, 64, 64}[below(g, 6)];
     it->cpus = 1 + below(g, 2);
     it->stops = g->enabled >> STOP & 1;
     it->drains = !it->stops && one_in(g, 2);
