@@ -1,4 +1,5 @@
 /* gate/cycle: syncs of serial queues that wait for each other are named, and others are not. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -57,6 +58,51 @@ TEST(a_circle_is_named)
         assert_true(count < 4 || strstr(it.said, "\"dora\"") != NULL);
         assert_non_null(strstr(it.said, "\", whose closure is the caller\n"));
     }
+}
+
+static void *wait_for_the_first(void *unused)
+{
+    od_scope own, first;
+
+    od_queue_sync_begin(circle.queues[1], &own);
+    od_queue_sync_begin(circle.queues[0], &first);
+    od_queue_sync_end(&first);
+    od_queue_sync_end(&own);
+    return unused;
+}
+
+static void resume_late(void *queue)
+{
+    odi_clock_sleep(MILLISECONDS(20));
+    od_queue_resume(queue);
+}
+
+static void wait_for_the_second(void *pool)
+{
+    od_scope second;
+
+    od_queue_suspend(circle.queues[1]);
+    od_pool_submit(pool, OD_BAND_DEFAULT, resume_late, circle.queues[1]);
+    od_queue_sync_begin(circle.queues[1], &second);
+    od_queue_sync_end(&second);
+}
+
+/* In the parent the second one's holder waits for what the caller holds. */
+TEST(a_child_looks_for_no_circle_among_its_parents_threads)
+{
+    od_pool *pool = pool_of(1);
+    pthread_t thread;
+    od_scope scope;
+
+    for (int i = 0; i < 2; i++)
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
+    od_queue_sync_begin(circle.queues[0], &scope);
+    pthread_create(&thread, NULL, wait_for_the_first, NULL);
+    assert_comes_true(waiting_in(circle.queues[0]) == 1);
+    assert_child_succeeds(wait_for_the_second, pool);
+    od_queue_sync_end(&scope);
+    pthread_join(thread, NULL);
+    end_pool(pool, circle.queues[0], circle.queues[1]);
 }
 
 enum { CLIMBERS = 4, CLIMBS = 3000, CLIMBS_SANITIZED = 500 };

@@ -95,13 +95,21 @@ static void spawn_many(void *counter)
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, counter);
 }
 
+static void count_call(void *counter, uint64_t missed) { count_job(counter); }
+
 static void grow_and_free(void *unused)
 {
-    atomic_ullong ran = 0;
+    atomic_ullong ran = 0, calls = 0;
+    od_timer *timer = od_timer_create(serial, &(od_timer_options){.call = count_call, .context = &calls});
 
     child_expects(odi_load_relaxed(&pool->stop_deadline) == ODI_FOREVER); /* a worker may be faster than one that is over */
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 1000));
+    child_expects(odi_reclaim_is_behind()); /* what it retires it keeps */
+    child_expects(timer != NULL);
+    od_timer_start(timer);
+    child_expects(COMES_TRUE(atomic_load(&calls) == 1));
+    od_timer_release(timer);
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     od_stop_report report;
     child_expects(od_pool_stop(pool, INT64_MAX, &report) == OD_OK);
@@ -178,6 +186,7 @@ static od_group *parents_group;
 static void empty_the_parents_group(void *counter)
 {
     od_group_enter(parents_group);
+    child_expects(!od_group_wait(parents_group, 0));
     od_group_leave(parents_group);
     child_expects(od_group_wait(parents_group, HANG_NS));
     od_group_notify(parents_group, no_job, NULL);

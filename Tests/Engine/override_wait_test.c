@@ -2,6 +2,7 @@
  * for. */
 #include "worker/override.h"
 #include "Support/held_worker.h"
+#include "Support/process.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -68,11 +69,16 @@ SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band)
 static struct {
     od_queue *queue;
     od_group *group;
+    outcome child;
 } joins_late;
+
+/* Who waits is not there. */
+static void expect_nothing_overridden(void *unused) { child_expects(overridden() == 0); }
 
 static void *open_when_what_came_is_overridden(void *unused)
 {
     assert_comes_true(overridden() != 0);
+    joins_late.child = in_a_child(expect_nothing_overridden, NULL, 60);
     od_queue_async(joins_late.queue, joins_late.group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
     assert_comes_true(overridden() >> 4 * OD_BAND_BACKGROUND != 0);
     gate_open(&scene.door);
@@ -92,6 +98,7 @@ SCENE(what_joins_a_group_during_a_wait_is_waited_for_in_the_waiters_band)
     pthread_create(&opener, NULL, open_when_what_came_is_overridden, NULL);
     assert_true(od_group_wait(joins_late.group, HANG_NS));
     pthread_join(opener, NULL);
+    assert_int_equal(joins_late.child.status, 0);
     release_queues(middle, joins_late.queue);
     od_group_release(joins_late.group);
 }

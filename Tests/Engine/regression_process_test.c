@@ -6,6 +6,68 @@
 
 #include <signal.h>
 
+static void begin_a_worker(void)
+{
+    od_pool *pool = pool_of(1);
+    atomic_ullong ran = 0;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    child_expects(COMES_TRUE(atomic_load(&ran) == 1));
+}
+
+static void send_a_fault(void *unused)
+{
+    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
+    begin_a_worker();
+    raise(SIGSEGV);
+}
+
+TEST(a_fault_that_is_sent_ends_the_process)
+{
+    outcome it = in_a_child(send_a_fault, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+}
+
+static void send_an_ignored_fault(void *unused)
+{
+    struct sigaction now;
+
+    signal(SIGSEGV, SIG_IGN);
+    begin_a_worker();
+    raise(SIGSEGV);
+    raise(SIGSEGV);
+    child_expects(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler != SIG_IGN); /* stacks are watched still */
+}
+
+TEST(a_fault_that_is_sent_and_ignored_is_ignored) { assert_child_succeeds(send_an_ignored_fault, NULL); }
+
+static void say_that_it_came(int signal) { dprintf(STDERR_FILENO, "came\n"); }
+
+static void fault_with_a_handler_for_one(void *unused)
+{
+    struct sigaction once = {.sa_handler = say_that_it_came, .sa_flags = (int)SA_RESETHAND};
+    volatile int *volatile nowhere = NULL;
+
+    sigaction(SIGSEGV, &once, NULL);
+    begin_a_worker();
+    *nowhere = 1;
+}
+
+/* It returns, so that the access is tried again and ends the process. */
+TEST(a_handler_for_one_fault_is_called_once)
+{
+    if (UNDER_ASAN)
+        skip(); /* UBSan reports the access itself */
+    outcome it = in_a_child(fault_with_a_handler_for_one, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+    assert_int_equal(strncmp(it.said, "came\n", 5), 0);
+    assert_null(strstr(it.said + 5, "came")); /* an emulator says something of the end itself */
+}
+
+/* ---- last: from here on this process has threads, and the handler of SIGSEGV that a child would have before its own ---- */
+
 static _Thread_local bool stops_at_allocation;
 static gate at_allocation;
 
@@ -53,63 +115,6 @@ TEST_UNSANITIZED(a_child_forked_while_the_default_pool_is_made_has_its_own, NULL
     gate_open(&at_allocation);
     pthread_join(maker, NULL);
     use_the_default_pool(NULL);
-}
-
-static void begin_a_worker(void)
-{
-    od_pool *pool = pool_of(1);
-    atomic_ullong ran = 0;
-
-    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-    child_expects(COMES_TRUE(atomic_load(&ran) == 1));
-}
-
-static void send_a_fault(void *unused)
-{
-    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
-    begin_a_worker();
-    raise(SIGSEGV);
-}
-
-TEST(a_fault_that_is_sent_ends_the_process)
-{
-    outcome it = in_a_child(send_a_fault, NULL, 30);
-
-    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
-}
-
-static void send_an_ignored_fault(void *unused)
-{
-    signal(SIGSEGV, SIG_IGN);
-    begin_a_worker();
-    raise(SIGSEGV);
-    raise(SIGSEGV);
-}
-
-TEST(a_fault_that_is_sent_and_ignored_is_ignored) { assert_child_succeeds(send_an_ignored_fault, NULL); }
-
-static void say_that_it_came(int signal) { dprintf(STDERR_FILENO, "came\n"); }
-
-static void fault_with_a_handler_for_one(void *unused)
-{
-    struct sigaction once = {.sa_handler = say_that_it_came, .sa_flags = (int)SA_RESETHAND};
-    volatile int *volatile nowhere = NULL;
-
-    sigaction(SIGSEGV, &once, NULL);
-    begin_a_worker();
-    *nowhere = 1;
-}
-
-/* It returns, so that the access is tried again and ends the process. */
-TEST(a_handler_for_one_fault_is_called_once)
-{
-    if (UNDER_ASAN)
-        skip(); /* UBSan reports the access itself */
-    outcome it = in_a_child(fault_with_a_handler_for_one, NULL, 30);
-
-    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
-    assert_int_equal(strncmp(it.said, "came\n", 5), 0);
-    assert_null(strstr(it.said + 5, "came")); /* an emulator says something of the end itself */
 }
 
 CHILDREN_MAY_START_THREADS

@@ -303,30 +303,41 @@ static void stay_a_moment(void *unused)
     crowd_leave(&forked.jobs);
 }
 
-/* Whoever is inside holds the place, in the child as well: what is submitted meanwhile comes after. */
+/* Whoever is inside holds the places, in the child as well: what is submitted meanwhile comes after. */
 static void end_the_stay_and_go_on(void *unused)
 {
     crowd_enter(&forked.jobs);
     od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
     odi_clock_sleep(MILLISECONDS(20));
+    child_expects(atomic_load(&forked.jobs.most) == 1);
     crowd_leave(&forked.jobs);
     od_queue_sync_end(&forked.scope);
     for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
-    child_expects(atomic_load(&forked.jobs.most) == 1);
+    child_expects(atomic_load(&forked.jobs.most) == 1 || od_queue_width(forked.queue) != 1);
 }
+
+enum { IN_A_SERIAL_QUEUE, ON_A_SERIAL_QUEUE, IN_A_BARRIER, SCOPES };
 
 TEST(a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial)
 {
-    od_pool *pool = pool_of(2);
+    for (int kind = 0; kind < SCOPES; kind++) {
+        od_pool *pool = pool_of(2);
 
-    forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    run_in(forked.queue, no_job, NULL);
-    od_queue_sync_begin(forked.queue, &forked.scope);
-    assert_child_succeeds(end_the_stay_and_go_on, NULL);
-    end_the_stay_and_go_on(NULL); /* and so is the parent's */
-    end_pool(pool, forked.queue);
+        forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, kind == IN_A_BARRIER ? OD_UNLIMITED : 1, "its own");
+        od_queue *on_it = od_queue_create_with(
+            pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = forked.queue});
+        run_in(forked.queue, no_job, NULL);
+        crowd_begin(&forked.jobs);
+        if (kind == IN_A_BARRIER)
+            od_queue_sync_barrier_begin(forked.queue, &forked.scope);
+        else
+            od_queue_sync_begin(kind == ON_A_SERIAL_QUEUE ? on_it : forked.queue, &forked.scope);
+        assert_child_succeeds(end_the_stay_and_go_on, NULL);
+        end_the_stay_and_go_on(NULL); /* and so is the parent's */
+        end_pool(pool, on_it, forked.queue);
+    }
 }
 
 static void unhold_and_go_on(void *places)
@@ -353,6 +364,9 @@ static void hold_for_a_moment(void *unused)
 /* Who unholds says in which process it took the place: the child's own are given up. */
 static void hold_and_unhold(void *unused)
 {
+    od_queue *open = od_queue_create(pool_of(1), OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+
+    child_expects(od_queue_hold(open) == 0);
     od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, hold_for_a_moment, unused);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
     od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, unused);
@@ -366,6 +380,7 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
 
     forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     uint32_t places = od_queue_hold(forked.queue);
+    crowd_begin(&forked.jobs);
     assert_int_equal(places, 1);
     assert_child_succeeds(unhold_and_go_on, &places);
     assert_child_succeeds(unhold_beside_a_job, &places);
