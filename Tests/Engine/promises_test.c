@@ -60,6 +60,7 @@ TEST_UNSANITIZED(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, 
     atomic_store(&of_every_kind, true);
     atomic_store(&grants, 0);
     od_status status = od_pool_create(&options, &none, message, sizeof message);
+    od_status first = od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
     bool queues = queues_run_out((od_queue **)made, NULL) && queues_run_out((od_queue **)made, &limited);
     bool groups = groups_run_out((od_group **)made);
     bool others = od_semaphore_create(1) != NULL || od_registry_create() != NULL ||
@@ -69,6 +70,7 @@ TEST_UNSANITIZED(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, 
         there++;
     atomic_store(&grants, -1);
     assert_int_equal(status, OD_NO_MEMORY);
+    assert_int_equal(first, OD_NO_MEMORY); /* for a worker: a thread might be had */
     assert_null(none);
     assert_true(strlen(message) > 0);
     assert_true(queues);
@@ -279,19 +281,22 @@ TEST(timers_go_by_the_monotonic_clock)
 
 ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end)
 {
-    probe never = {0}, once = {0}, others = {0};
+    probe never = {0}, beyond = {0}, once = {0}, others = {0};
 
     start(&never, INT64_MAX, 0);
+    start(&beyond, INT64_MAX - 1, 0);
     start(&once, 0, INT64_MAX);
     start(&others, 0, MILLISECONDS(1));
     assert_comes_true(atomic_load(&others.calls) >= 5 && atomic_load(&once.calls) == 1);
-    assert_int_equal(atomic_load(&never.calls), 0);
+    assert_int_equal(atomic_load(&never.calls) + atomic_load(&beyond.calls), 0);
     assert_int_equal(od_timer_cancel(never.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(od_timer_cancel(beyond.timer), OD_TIMER_PREVENTED);
     (void)od_timer_cancel(others.timer);
     (void)od_timer_cancel(once.timer);
     assert_comes_true(atomic_load(&others.overs) + atomic_load(&once.overs) + atomic_load(&never.overs) == 3);
     assert_int_equal(atomic_load(&once.calls), 1);
     od_timer_release(never.timer);
+    od_timer_release(beyond.timer);
     od_timer_release(once.timer);
     od_timer_release(others.timer);
 }

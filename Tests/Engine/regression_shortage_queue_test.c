@@ -192,6 +192,29 @@ MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue)
     end_pool(pool, queue);
 }
 
+static void come_late(void *unused)
+{
+    odi_clock_sleep(MILLISECONDS(20));
+    atomic_store(&lines.inside, 1);
+}
+
+/* Its caller waits for the moment, and makes it. */
+MEMORY_TEST(a_notification_without_memory_comes_no_sooner)
+{
+    atomic_ullong ran = 0;
+
+    od_pool *pool = fresh_worker(&ran);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    memset(&lines, 0, sizeof lines);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, come_late, NULL);
+    atomic_store(&grants, 0);
+    od_queue_notify(queue, note_who_is_inside, NULL);
+    atomic_store(&grants, -1);
+    assert_int_equal(atomic_load(&lines.ran), 1);
+    assert_int_equal(atomic_load(&lines.beside), 1);
+    end_pool(pool, queue);
+}
+
 typedef struct {
     od_queue *next;
     gate door;
@@ -377,6 +400,37 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     end_pool(pool, queue, other);
 }
 
+static void pass_in_a_call(void *door, uint64_t missed) { gate_pass(door); }
+
+/* Its queue's record was closed, and it had to use the one that was kept for it. */
+MEMORY_TEST(a_timer_that_goes_on_has_another_record_reserved)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "cancelled");
+    gate stays = {0}, called = {0};
+    int rest = 0;
+
+    hold_a_job(queue, &stays);
+    od_timer *timer = od_timer_create(
+        queue, &(od_timer_options){.interval_ns = SECONDS(3600), .call = pass_in_a_call, .context = &called});
+    while (odi_records_reserve())
+        rest++;
+    (void)od_queue_cancel_all(queue);
+    od_timer_start(timer);
+    assert_comes_true(atomic_load(&called.waiting) == 1);
+    odi_records_unreserve();
+    gate_open(&called);
+    assert_comes_true(od_pool_timers_armed(pool) == 1);
+    assert_false(odi_records_reserve());
+    while (--rest > 0)
+        odi_records_unreserve();
+    assert_int_equal(od_timer_cancel(timer), OD_TIMER_PREVENTED);
+    od_timer_release(timer);
+    gate_open(&stays);
+    end_queue(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- what was taken for a shortage ---- */
 
 static struct {
@@ -440,10 +494,12 @@ MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
 {
     od_pool *pool = lone_worker();
     od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target"), *queue;
+    od_queue *handle = od_queue_create(pool, OD_BAND_DEFAULT, 1, "next");
     const od_queue_options on_target = {.band = OD_BAND_DEFAULT, .width = 1, .target = target};
     const od_queue_options limited = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
     atomic_ullong ran = 0;
 
+    od_queue_release(handle); /* what is given back last serves first */
     for (int there = 0; there < 2; there++) { /* parts of two queues on a target */
         atomic_store(&grants, there);
         assert_null(od_queue_create_with(pool, &on_target));
@@ -451,7 +507,7 @@ MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
     }
     atomic_store(&grants, -1);
     queue = od_queue_create_with(pool, &on_target);
-    assert_non_null(queue);
+    assert_ptr_equal(queue, handle);
     assert_int_equal(od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran), OD_OK);
     end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
