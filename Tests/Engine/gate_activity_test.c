@@ -24,7 +24,6 @@ QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated)
         assert_true(od_queue_is_active(queue));
         assert_true(od_queue_wait(queue, HANG_NS));
         assert_int_equal(atomic_load(&ran), 100);
-        od_queue_activate(queue); /* changes nothing */
         add(queue, count_job, &ran);
         end_queue(queue);
         assert_int_equal(atomic_load(&ran), 101);
@@ -39,6 +38,7 @@ QUEUE_TEST(suspensions_count_beside_being_inactive)
     add(queue, count_job, &ran);
     od_queue_suspend(queue);
     od_queue_activate(queue);
+    od_queue_activate(queue); /* changes nothing */
     assert_true(od_queue_is_suspended(queue));
     let_all_run_that_can();
     assert_int_equal(atomic_load(&ran), 0);
@@ -169,6 +169,23 @@ QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
     }
 }
 
+/* A drainer tells the ends of many at once: nobody who asks finds none while somebody would still wait. */
+QUEUE_TEST(a_job_whose_end_is_not_told_yet_is_pending)
+{
+    od_queue *queue = queue_of(1);
+    gate door = {0};
+
+    hold_a_job(queue, &door);
+    odi_lock_acquire(&queue->watch.lock); /* which its drainer wants before it looks for more */
+    gate_open(&door);
+    bool ended = COMES_TRUE(nothing_runs(pool));
+    uint64_t pending = odi_record_pending(&pool->team, queue->records);
+    odi_lock_release(&queue->watch.lock);
+    assert_true(ended);
+    assert_int_equal(pending, 1);
+    end_queue(queue);
+}
+
 static struct {
     od_queue *queue;
     uint64_t inside, in_sync, beside;
@@ -277,6 +294,8 @@ QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
     }
     assert_int_equal(inactive, 1);
     assert_int_equal(running, 1);
+    assert_int_equal(od_queue_cancel_all(held), 1);
+    assert_int_equal(od_pool_report_queues(pool, reports, 1), count); /* so many there are, without a job too */
     gate_open(&door);
     assert_true(od_queue_wait(busy, HANG_NS)); /* the door goes with this frame */
     release_queues(held, busy);

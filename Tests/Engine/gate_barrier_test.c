@@ -33,6 +33,30 @@ QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before)
     }
 }
 
+/* A group's record, which goes with its group, is the first of these. */
+QUEUE_TEST(a_barrier_waits_for_the_others_of_these_where_the_first_is_over)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    od_group *group = od_group_create();
+    gate first = {0}, last = {0};
+    atomic_ullong alone = 0;
+
+    hold_a_job(queue, &last);
+    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, gate_job, &first);
+    assert_comes_true(atomic_load(&first.waiting) == 1);
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    assert_true(od_group_wait(group, HANG_NS));
+    add_barrier(queue, count_job, &alone);
+    od_group_release(group);
+    gate_open(&first);
+    assert_comes_true(od_queue_running(queue) == 1);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&alone), 0);
+    gate_open(&last);
+    end_queue(queue);
+    assert_int_equal(atomic_load(&alone), 1);
+}
+
 /* A heavy fence interrupts every processor: a queue that guards a variable, and never has a job, need not pay it. */
 QUEUE_TEST(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else)
 {

@@ -23,6 +23,7 @@ QUEUE_TEST(a_released_queues_memory_serves_again)
     gate door = {0};
 
     add(first, no_job, NULL);
+    assert_ptr_equal(od_queue_adopt_context(first, &door), &door);
     end_queue(first);
     assert_comes_true(serves_again(first));
 

@@ -175,6 +175,25 @@ QUEUE_TEST(what_a_job_submits_to_its_own_full_queue_is_no_call)
     }
 }
 
+static void submit_a_barrier(void *ran_inside)
+{
+    add(nest.queue, no_job, NULL); /* it is full */
+    add_barrier(nest.queue, count_job, &nest.ran);
+    *(uint64_t *)ran_inside = atomic_load(&nest.ran);
+}
+
+QUEUE_TEST(a_barrier_that_a_job_submits_to_its_own_full_queue_runs_after_that_job)
+{
+    uint64_t inside = 1;
+
+    nest.queue = limited(1, 1, OD_OVERFLOW_WAITS);
+    atomic_store(&nest.ran, 0);
+    add(nest.queue, submit_a_barrier, &inside);
+    end_queue(nest.queue);
+    assert_int_equal(inside, 0);
+    assert_int_equal(atomic_load(&nest.ran), 1);
+}
+
 static void submit_the_next(void *left)
 {
     atomic_fetch_add(&nest.ran, 1);
@@ -299,24 +318,35 @@ QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run)
     assert_int_equal(flow.disorder, 0);
 }
 
-static void note_the_thread(void *thread) { *(pthread_t *)thread = pthread_self(); }
+typedef struct {
+    pthread_t thread;
+    int band;
+} place;
+
+static void note_the_place(void *raw) { *(place *)raw = (place){pthread_self(), od_queue_current_band()}; }
 
 QUEUE_TEST(the_caller_runs_what_does_not_fit)
 {
     od_queue *queue = limited(OD_UNLIMITED, 1, OD_OVERFLOW_RUNS);
-    pthread_t ran_on;
+    od_queue *high = od_queue_create(pool, OD_BAND_USER_INTERACTIVE, 1, "high");
     gate door = {0};
+    od_scope scope;
+    place its;
 
     for (int job = 0; job < 3; job++) { /* one each for the workers */
         add(queue, gate_job, &door);
         assert_comes_true(atomic_load(&door.waiting) == job + 1);
     }
-    memset(&ran_on, 0, sizeof ran_on);
+    memset(&its, 0, sizeof its);
     add(queue, no_job, NULL); /* waits */
-    add(queue, note_the_thread, &ran_on);
-    assert_true(pthread_equal(ran_on, pthread_self()));
+    od_queue_sync_begin(high, &scope);
+    add(queue, note_the_place, &its);
+    od_queue_sync_end(&scope);
+    assert_true(pthread_equal(its.thread, pthread_self()));
+    assert_int_equal(its.band, OD_BAND_DEFAULT); /* the job's, and not that of the sync around it */
     gate_open(&door);
     end_queue(queue);
+    od_queue_release(high);
     assert_int_equal(metrics_of(pool).executed, 5);
 }
 
@@ -370,6 +400,15 @@ QUEUE_TEST(what_is_refused_leaves_no_memory_behind)
 
 enum { QUEUES_ON_IT = 5 };
 
+/* Of what waits in the line nothing is the child's, and none of the passes. */
+static void fill_anew(void *target)
+{
+    child_expects(od_queue_refused(target) == 1);
+    od_queue_suspend(target);
+    for (int i = 0; i < 3; i++)
+        child_expects(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, no_job, NULL) == (i < 2));
+}
+
 /* Found by reading: each of them counted as a job of the target's. */
 QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
 {
@@ -384,6 +423,8 @@ QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
     }
     for (int i = 0; i < 3; i++)
         assert_int_equal(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, count_job, &ran), i < 2);
+    add(target, count_job, &ran); /* refused */
+    assert_child_succeeds(fill_anew, target);
     gate_open(&door);
     assert_true(od_queue_wait(target, HANG_NS));
     for (int i = 0; i < QUEUES_ON_IT; i++)

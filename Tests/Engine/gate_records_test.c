@@ -270,6 +270,24 @@ LONE_TEST(cancelled_records_serve_again_when_thousands_wait)
     }
 }
 
+/* What was outside when it closed is over, and no barrier waits for it. */
+LONE_TEST(a_cancelled_record_of_a_queue_that_was_open_serves_again)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+
+    run_in(queue, no_job, NULL);
+    od_queue_suspend(queue);
+    add(queue, no_job, NULL);
+    uint32_t length = chain_length(queue);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(od_queue_cancel_all(queue), 1);
+        add(queue, no_job, NULL);
+    }
+    assert_int_equal(chain_length(queue), length);
+    od_queue_resume(queue);
+    end_queue(queue);
+}
+
 /* A group's last generation in a queue ends with the group: its records leave the queue's chain one by
  * one, wherever they stand. */
 LONE_TEST(records_of_groups_that_are_over_leave_their_queue)

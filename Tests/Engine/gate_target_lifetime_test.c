@@ -51,8 +51,14 @@ static void be_ones_own_target(void *unused)
     od_queue_set_target(a, a);
 }
 
+static void be_on_another_pools(void *unused)
+{
+    od_queue_set_target(inactive_queue(1, "a"), od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "b"));
+}
+
 QUEUE_TEST(circles_and_late_targets_trap_by_name)
 {
+    assert_child_traps(be_on_another_pools, NULL, "TaskQueue \"a\" cannot be on \"b\", which is another scheduler's");
     assert_child_traps(set_a_target_late, NULL, "TaskQueue.setTarget of \"test\", which is active");
     assert_child_traps(close_a_circle, NULL,
                        "TaskQueue.setTarget of \"c\" would put it on itself: \"c\" -> \"a\" -> \"b\" -> \"c\"");

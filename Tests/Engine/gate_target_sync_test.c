@@ -209,13 +209,14 @@ static void fill_beyond_the_limit(void *unused)
     add_many(chain.high, 20, crowd_visit, &visitors);
 }
 
-/* Each of the target's places may be held by one who would wait for room. */
+/* Each of the target's places may be held by one who would wait for room, or for his turn to run it himself. */
 QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target)
 {
-    for (int32_t width = 1; width <= 2; width++) {
-        chain.target = queue_of(width);
+    for (int round = 0; round < 4; round++) {
+        chain.target = queue_of(1 + round % 2);
         chain.high = queue_with((od_queue_options){
-            .width = 1, .label = "limited", .pending_limit = 2, .target = chain.target});
+            .width = 1, .label = "limited", .pending_limit = 2, .overflow = (od_overflow)(round / 2),
+            .target = chain.target});
         crowd_begin(&visitors);
         add_many(chain.target, 4, fill_beyond_the_limit, NULL);
         assert_true(od_queue_wait(chain.target, HANG_NS));

@@ -404,6 +404,27 @@ TEST(notifications_come_once_in_order_when_the_group_is_empty)
     od_group_release(group);
 }
 
+static struct {
+    odi_set set;
+    odi_watch_waiter waiter;
+    bool met;
+} late;
+
+static void end_the_wait(void *unused) { late.met = odi_watch_end(&late.set, &late.waiter); }
+
+TEST(a_wait_whose_deadline_comes_while_its_moment_is_told_has_met_it)
+{
+    odi_group *group = od_group_create();
+
+    late.set = odi_group_set(group);
+    od_group_enter(group);
+    assert_false(odi_watch_begin(&late.set, &late.waiter));
+    assert_true(odi_watch_notify(&late.set, end_the_wait, NULL));
+    od_group_leave(group);
+    assert_true(late.met);
+    od_group_release(group);
+}
+
 static void leave_too_often(void *unused)
 {
     odi_group *group = od_group_create();

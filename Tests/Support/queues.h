@@ -77,6 +77,7 @@ static inline bool serves_again(od_queue *queue)
 
     while (!came && count < MANY) {
         taken[count] = queue_of(2);
+        assert_null(od_queue_context(taken[count])); /* whatever its last one adopted */
         came = taken[count++] == queue;
     }
     while (count > 0)
