@@ -227,6 +227,8 @@ TEST(an_external_thread_that_says_that_it_blocks_makes_room)
     assert_true(forks_are_held_back(pool, 0));
     od_blocking_begin();
     bool came = COMES_TRUE(atomic_load(&room.started) == ABOVE);
+    od_blocking_begin(); /* pairs nest */
+    od_blocking_end();
     int while_it_blocks = odi_externals_here(&pool->team);
     od_blocking_end();
     int afterwards = odi_externals_here(&pool->team);
@@ -276,6 +278,45 @@ TEST(a_pool_that_is_freed_under_its_external_thread_says_so)
     assert_non_null(strstr(it.said, "must outlive them"));
 }
 
+/* Mappings of the process that are so large, without a guard of one page. */
+static int guarded_mappings(size_t bytes)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    size_t whole = bytes - (size_t)sysconf(_SC_PAGESIZE);
+    unsigned long from, to;
+    int count = 0;
+
+    assert_non_null(file);
+    while (fscanf(file, "%lx-%lx%*[^\n]", &from, &to) == 2)
+        count += to - from == whole;
+    fclose(file);
+    return count;
+}
+
+TEST_UNSANITIZED(a_pool_gives_back_what_was_reserved_for_forks, NULL, NULL)
+{
+    enum { SLOTS = 3 << 20, NOTES = 2 * ODI_FORKS_NOTES * sizeof(odi_forks_note), EXTERNALS = 256 << 20 };
+    od_pool_options options = options_for(1);
+    atomic_ullong ran = 0;
+    od_fork_scope scope;
+
+    options.stack_bytes = SLOTS;
+    options.spare_workers = 0;
+    int notes = guarded_mappings(NOTES), externals = guarded_mappings(EXTERNALS);
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    od_forks_enter(pool, &scope);
+    od_forks_leave(&scope);
+    assert_int_equal(guarded_mappings(NOTES), notes + 2);
+    assert_int_equal(guarded_mappings(EXTERNALS), externals + 1);
+    assert_int_equal(guarded_mappings(SLOTS), 1);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    assert_int_equal(guarded_mappings(NOTES), notes);
+    assert_int_equal(guarded_mappings(EXTERNALS), externals);
+    assert_int_equal(guarded_mappings(SLOTS), 0);
+}
+
 /* ---- without room ---- */
 
 /* A pool whose places for external threads are all taken. */
@@ -315,6 +356,7 @@ TEST(a_scope_without_room_lasts_until_it_is_left)
     assert_int_equal(fib(10), 55);
     od_forks_leave(&inner);
     assert_ptr_equal(od_forks_self, scope.here);
+    assert_int_equal(((odi_forks *)scope.here)->depth, 1);
     od_forks_leave(&scope);
     assert_null(od_forks_self);
     assert_int_equal(looks, 0); /* loops stay whole where nobody can take a part */

@@ -329,6 +329,32 @@ TEST_FIRST(a_stack_of_forks_that_is_used_up_says_so, NULL, NULL)
     assert_child_overflows(use_up_the_slots, "stack of forks");
 }
 
+static void fork_half_of_the_slots_and_one_more(void *raw)
+{
+    enum { HALF = (1 << 20) / sizeof(od_fork_slot) / 2 };
+    od_fork_slot *first = od_fork(no_job, NULL);
+    bool *crowded = raw;
+
+    for (int i = 1; i < HALF; i++)
+        (void)od_fork(no_job, NULL);
+    crowded[0] = od_fork_is_crowded();
+    (void)od_fork(no_job, NULL);
+    crowded[1] = od_fork_is_crowded();
+    for (int i = HALF; i >= 0; i--)
+        od_join(first + i, no_job, NULL);
+}
+
+TEST(a_stack_of_forks_is_crowded_from_its_half_on)
+{
+    od_pool *pool = pool_with((od_pool_options){.workers = 1, .stack_bytes = 1 << 20}, (odi_pool_world){0});
+    bool crowded[] = {true, false};
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, fork_half_of_the_slots_and_one_more, crowded);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    assert_false(crowded[0]);
+    assert_true(crowded[1]);
+}
+
 /* ---- what branches inherit ---- */
 
 static atomic_int inherited, elsewhere;
@@ -387,6 +413,8 @@ TEST(a_stolen_branch_inherits_what_began_above_the_root)
         void *outer = od_work_enter(&inner_word);
         od_fork_slot *branch = od_fork(look_at_inner_work, &inner_word);
         od_work_leave(od_work_enter(&rounds));
+        od_work_leave(od_work_enter(&inner_word)); /* that is noted below, and stays so */
+        assert_int_equal(odi_load_relaxed(&((odi_forks *)od_forks_self)->note_count), 1);
         for (int i = 0; i < 2000; i++)
             odi_spin_pause();
         odi_thread_yield(); /* there may be one CPU */

@@ -1,4 +1,5 @@
 /* pool/stop: an end with a deadline and an exact account; and what a pool does afterwards. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -18,6 +19,7 @@ TEST(without_a_deadline_everything_accepted_runs)
             od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
         assert_stop(pool, INT64_MAX, 2000, 0, 0);
         assert_int_equal(atomic_load(&ran), 2000);
+        assert_int_equal(od_pool_report_workers(pool, &(od_worker_report){0}, 1), 0); /* they have left */
         od_pool_free(pool);
     }
 }
@@ -60,6 +62,28 @@ TEST(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named)
     od_stop_report again;
     assert_int_equal(od_pool_stop(pool, INT64_MAX, &again), OD_STOPPED);
     assert_memory_equal(&again, &report, sizeof report);
+    gate_open(&door);
+    assert_comes_true(nothing_runs(pool));
+    end_queue(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+TEST(of_more_stuck_jobs_than_a_report_has_room_for_all_are_counted_and_the_first_named)
+{
+    enum { STUCK = OD_STUCK_NAMED + 1 };
+    od_pool *pool = pool_of(STUCK);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "stuck here");
+    od_stop_report report;
+    gate door = {0};
+
+    od_pool_set_owner(pool, &door); /* it lies behind the pool's own report */
+    add_many(queue, STUCK, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == STUCK);
+    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+    assert_report(&report, 0, 0, STUCK);
+    for (int each = 0; each < OD_STUCK_NAMED; each++)
+        assert_ptr_equal(report.stuck_queues[each], queue);
+    assert_ptr_equal(pool->owner, &door);
     gate_open(&door);
     assert_comes_true(nothing_runs(pool));
     end_queue(queue);
@@ -229,6 +253,42 @@ TEST(what_waits_on_a_suspended_target_is_cancelled_by_a_stop)
     end_queue(queue);
     assert_int_equal(atomic_load(&ran), 0);
     end_pool(pool, target);
+}
+
+static struct {
+    od_queue *target, *queue;
+} ahead;
+
+static void *sync_from_the_suspended_target(void *unused)
+{
+    od_scope outer, inner;
+
+    od_queue_sync_begin(ahead.target, &outer);
+    od_queue_suspend(ahead.target);
+    od_queue_suspend(ahead.queue);
+    od_queue_sync_begin(ahead.queue, &inner);
+    od_queue_sync_end(&inner);
+    od_queue_sync_end(&outer);
+    return unused;
+}
+
+/* The same where it stands ahead of the line, for who holds a place of the target. */
+TEST(a_stop_waits_for_no_drainer_ahead_at_a_suspended_target)
+{
+    od_pool *pool = pool_of(1);
+    pthread_t thread;
+
+    ahead.target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
+    ahead.queue = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = ahead.target});
+    pthread_create(&thread, NULL, sync_from_the_suspended_target, NULL);
+    assert_comes_true(waiting_in(ahead.queue) == 1);
+    od_queue_resume(ahead.queue);
+    assert_true(LOOK(ahead.target, ahead.queue->more->pass_is_ahead));
+    assert_stop(pool, INT64_MAX, 0, 0, 0);
+    od_queue_resume(ahead.target);
+    pthread_join(thread, NULL);
+    end_pool(pool, ahead.queue, ahead.target);
 }
 
 /* ---- after the deadline, from inside ---- */
@@ -426,6 +486,7 @@ TEST(who_submits_beside_a_stop_discards_nobody_elses_jobs)
     pthread_create(&thread, NULL, stop_and_report, &it);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     assert_int_equal(od_pool_submit(it.pool, OD_BAND_DEFAULT, no_job, NULL), OD_STOPPED);
+    assert_false(od_pool_is_stopped(it.pool));
     gate_open(&door);
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&given_up_elsewhere), 0);

@@ -51,6 +51,18 @@ TEST(options_out_of_range_are_refused_with_a_sentence)
     REFUSED(spare_workers, 1025, "1025");
 }
 
+TEST(the_least_and_the_most_are_taken)
+{
+    od_pool_options least = options_for(1), most = options_for(1024);
+
+    least.stack_bytes = 64 * 1024;
+    least.spare_workers = 0;
+    most.stack_bytes = (size_t)64 << 30;
+    most.spare_workers = 1024;
+    assert_int_equal(od_pool_free(pool_with(least, (odi_pool_world){0})), OD_OK);
+    assert_int_equal(od_pool_free(pool_with(most, (odi_pool_world){0})), OD_OK);
+}
+
 /* The options of a variable with this value, where it is one; otherwise what they were before. */
 static od_pool_options options_where(const char *name, const char *value, od_status expected)
 {
@@ -85,6 +97,13 @@ TEST(the_environment_names_workers_and_placement)
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
         options_where("OVERDRIVE_WORKERS", nonsense[i], OD_INVALID);
     options_where("OVERDRIVE_PLACEMENT", "everywhere", OD_INVALID);
+    od_pool_options options = {.workers = 3};
+    setenv("OVERDRIVE_WORKERS", "x", 1); /* it alone is left out */
+    setenv("OVERDRIVE_SPARES", "5", 1);
+    assert_int_equal(od_pool_options_from_environment(&options, NULL, 0), OD_INVALID);
+    assert_true(options.workers == 3 && options.spare_workers == 5);
+    unsetenv("OVERDRIVE_WORKERS");
+    unsetenv("OVERDRIVE_SPARES");
 }
 
 /* ---- life ---- */
@@ -288,6 +307,17 @@ TEST(a_pool_without_a_number_follows_the_limits)
     od_pool_free(pool);
 }
 
+TEST(more_cpus_than_1024_have_1024_workers)
+{
+    atomic_store(&cpus_allowed, 1500);
+    od_pool *pool = pool_with(options_for(0), (odi_pool_world){.source = &source});
+    assert_int_equal(od_pool_workers(pool), 1024);
+    assert_int_equal(od_pool_set_workers(pool, 3), OD_OK);
+    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
+    assert_int_equal(od_pool_workers(pool), 1024);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void arm_nothing(odi_team *team)
 {
 }
@@ -338,20 +368,22 @@ TEST(a_pool_that_is_refused_frees_the_machine_that_was_made_up_for_it)
     assert_null(pool);
 }
 
-/* The last of two stays. */
+/* The last of two stays, where there are spares. */
 TEST(who_leaves_the_bench_takes_no_place_along)
 {
-    od_pool *pool = pool_of(3);
-    gate door = {0};
+    for (int stays = 0; stays <= 1; stays++) {
+        od_pool *pool = stays ? pool_of(3) : pool_without_spares(3);
+        gate door = {0};
 
-    pool->team.bench_ns = MILLISECONDS(1);
-    submit_many(pool, 3, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 3);
-    assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
-    gate_open(&door);
-    assert_comes_true(workers_present(pool) == 2);
-    assert_int_equal(metrics_of(pool).active, 1);
-    od_pool_free(pool);
+        pool->team.bench_ns = MILLISECONDS(1);
+        submit_many(pool, 3, gate_job, &door);
+        assert_comes_true(atomic_load(&door.waiting) == 3);
+        assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
+        gate_open(&door);
+        assert_comes_true(workers_present(pool) == 1 + stays);
+        assert_int_equal(metrics_of(pool).active, 1);
+        od_pool_free(pool);
+    }
 }
 
 static void ask_for_the_bench(void *result)

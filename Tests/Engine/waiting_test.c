@@ -640,25 +640,27 @@ static void note_the_description(od_pool *pool, char *text, size_t size)
     atomic_fetch_add(&described, 1);
 }
 
-static void stand_still(void *unused)
+static void stand_still(void *times)
 {
     describe = odi_describe_waits_above;
     odi_describe_waits_above = note_the_description;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "who waits");
-    od_group_enter(scene.group);
-    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_in_queue, scene.queue);
-    child_expects(COMES_TRUE(atomic_load(&described) == 1));
-    od_group_leave(scene.group);
-    child_expects(od_queue_wait(scene.queue, HANG_NS));
-    child_expects(COMES_TRUE(atomic_load(&scene.inside.visits) == 1));
+    for (int time = 1; time <= (intptr_t)times; time++) { /* once each time */
+        od_group_enter(scene.group);
+        od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_in_queue, scene.queue);
+        child_expects(COMES_TRUE(atomic_load(&described) == time));
+        od_group_leave(scene.group);
+        child_expects(od_queue_wait(scene.queue, HANG_NS));
+        child_expects(COMES_TRUE(atomic_load(&scene.inside.visits) == (unsigned)time));
+    }
     end(); /* the monitor has left: it has said what it had to say */
-    child_expects(atomic_load(&described) == 1);
+    child_expects(atomic_load(&described) == (intptr_t)times);
 }
 
 TEST(a_pool_that_stands_still_says_who_waits_for_what)
 {
-    outcome it = in_a_child(stand_still, NULL, 60);
+    outcome it = in_a_child(stand_still, (void *)2, 60);
     assert_int_equal(it.status, 0);
     assert_non_null(strstr(it.said, "pool \"test\" stands still: work waits, and so does each of its 1 threads (0 spares"));
     assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group\n"));
@@ -673,10 +675,10 @@ static void take_warning(const char *sentence)
     atomic_fetch_add(&warnings, 1);
 }
 
-static void stand_still_for_a_taker(void *unused)
+static void stand_still_for_a_taker(void *times)
 {
     od_warnings_to(take_warning);
-    stand_still(unused);
+    stand_still(times);
     child_expects(atomic_load(&warnings) == 1);
     child_expects(strncmp(warned, "pool \"test\" stands still: ", 26) == 0);
     child_expects(strchr(warned, '\n') == NULL);
@@ -686,7 +688,7 @@ static void stand_still_for_a_taker(void *unused)
 
 TEST(warnings_go_to_who_asks_for_them)
 {
-    outcome it = in_a_child(stand_still_for_a_taker, NULL, 60);
+    outcome it = in_a_child(stand_still_for_a_taker, (void *)1, 60);
     assert_int_equal(it.status, 0);
     assert_string_equal(it.said, "overdrive: written again\n");
 }
