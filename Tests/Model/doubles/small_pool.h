@@ -87,6 +87,7 @@ static odi_entry job(unsigned n);
 static unsigned number_of(odi_entry entry) { return (unsigned)entry.context; }
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node) { return true; }
 void odi_injector_free(odi_injector *injector) {}
+void odi_injector_forked(odi_injector *injector) {}
 
 bool odi_injector_push(odi_injector *injector, odi_entry entry)
 {

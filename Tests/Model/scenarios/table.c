@@ -62,6 +62,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
 bool odi_injector_has_claimable(odi_injector *injector) { return false; }
 bool odi_injector_push(odi_injector *injector, odi_entry entry) { return false; }
 void odi_injector_free(odi_injector *injector) {}
+void odi_injector_forked(odi_injector *injector) {}
 
 bool odi_run_outside(odi_team *team, odi_entry job)
 {
