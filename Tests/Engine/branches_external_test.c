@@ -340,6 +340,8 @@ TEST(metrics_are_of_the_places_and_nothing_behind_them)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+static void fork_nothing(void *unused) {}
+
 TEST(a_scope_without_room_lasts_until_it_is_left)
 {
     od_pool *pool = pool_without_places();
@@ -360,6 +362,18 @@ TEST(a_scope_without_room_lasts_until_it_is_left)
     od_forks_leave(&scope);
     assert_null(od_forks_self);
     assert_int_equal(looks, 0); /* loops stay whole where nobody can take a part */
+
+
+    odi_team *own = &od_default_pool()->team; /* nor does a root without room leave anything behind */
+    odi_forks *first = odi_load_relaxed(&own->externals[0]);
+    int places = odi_load_relaxed(&own->externals_seen); /* relaxed, all: as above */
+    odi_store_relaxed(&own->externals[0], (odi_forks *)NULL);
+    odi_store_relaxed(&own->externals_seen, ODI_MOST_EXTERNALS);
+    assert_true(places <= 1);
+    od_join(od_fork(fork_nothing, NULL), fork_nothing, NULL);
+    assert_null(od_forks_self);
+    odi_store_relaxed(&own->externals_seen, places);
+    odi_store_relaxed(&own->externals[0], first);
     odi_store_relaxed(&pool->team.externals_seen, 0);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }

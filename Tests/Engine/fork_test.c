@@ -6,6 +6,7 @@
 #include "gate/queue.h"
 #include "include/od_timer.h"
 #include "job/group.h"
+#include "reclaim/reclaim.h"
 
 static od_pool *pool;
 static od_queue *serial, *open_queue, *on_serial;
@@ -115,6 +116,7 @@ static void grow_and_free(void *unused)
     child_expects(od_pool_stop(pool, INT64_MAX, &report) == OD_OK);
     child_expects(report.cancelled == 0 && report.stuck == 0);
     child_expects(od_pool_free(pool) == OD_OK);
+    child_expects(odi_reclaim_is_behind()); /* what is retired here stays: no ring shrinks */
 }
 
 TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
@@ -418,6 +420,38 @@ TEST(a_child_takes_over_no_chain_that_was_changing)
     assert_int_equal(it.status, 0);
     use_the_chains(NULL);
     od_group_release(chained);
+    tear_down_queues();
+}
+
+/* ---- children of children ---- */
+
+static uint32_t held_in_the_child;
+
+static void hold_the_serial(void *unused) { held_in_the_child = od_queue_hold(serial); }
+
+static void give_up_what_the_parent_holds(void *unused)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(serial, &scope);
+    od_queue_unhold(serial, held_in_the_child);
+    child_expects(serial->gate.held == 1); /* its own */
+    od_queue_sync_end(&scope);
+}
+
+static void hold_and_fork(void *unused)
+{
+    run_in(serial, hold_the_serial, NULL);
+    child_expects(held_in_the_child != 0);
+    child_expects(in_a_child(give_up_what_the_parent_holds, NULL, 60).status == 0);
+    od_queue_unhold(serial, held_in_the_child);
+    child_expects(od_queue_wait(serial, HANG_NS));
+}
+
+TEST(a_childs_child_gives_up_no_hold_of_its_parents)
+{
+    set_up_queues();
+    assert_child_succeeds(hold_and_fork, NULL);
     tear_down_queues();
 }
 

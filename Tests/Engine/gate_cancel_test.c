@@ -47,6 +47,28 @@ QUEUE_TEST(a_job_that_runs_is_not_cancelled)
     }
 }
 
+/* It has met them in the pool, and given them back to the line's front. */
+TEST(what_a_worker_met_of_a_suspended_queue_is_cancelled_too)
+{
+    od_pool *lone = lone_worker();
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "met", .shared = true};
+    od_queue *queue = od_queue_create_with(lone, &options);
+    od_group *group = od_group_create();
+    gate door = {0};
+
+    hold_a_worker(lone, &door);
+    for (int job = 0; job < 10; job++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_suspend(queue);
+    gate_open(&door);
+    assert_comes_true(LOOK(queue, queue->early.count) == 10);
+    assert_int_equal(od_queue_cancel_all(queue), 10);
+    assert_true(od_group_wait(group, HANG_NS)); /* and not when somebody resumes it */
+    od_queue_resume(queue);
+    od_group_release(group);
+    end_pool(lone, queue);
+}
+
 static struct {
     od_queue *queue;
     od_group *group;

@@ -66,6 +66,28 @@ SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band)
     od_group_release(group);
 }
 
+static void expect_bands_of_their_own(void *unused) { child_expects(overridden() == 0); }
+
+static void *wait_for_it(void *queue) { return od_queue_wait(queue, HANG_NS) ? queue : NULL; }
+
+/* Its waiter is its parent's. */
+SCENE(a_forked_child_serves_each_band_as_itself)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    pthread_t waiter;
+    void *came;
+
+    add(queue, OD_QUEUE_BAND, 'B');
+    pthread_create(&waiter, NULL, wait_for_it, queue);
+    assert_comes_true(overridden() != 0);
+    outcome it = in_a_child(expect_bands_of_their_own, NULL, 60);
+    gate_open(&scene.door);
+    pthread_join(waiter, &came);
+    assert_ptr_equal(came, queue);
+    od_queue_release(queue);
+    assert_int_equal(it.status, 0);
+}
+
 static struct {
     od_queue *queue;
     od_group *group;
@@ -340,4 +362,5 @@ SCENE(a_pool_may_go_while_it_is_lent_to)
     od_group_release(group);
 }
 
+CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

@@ -7,6 +7,8 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
+#include <malloc.h>
+
 #include "job/group.h"
 
 enum { WAITERS = 8 };
@@ -152,6 +154,48 @@ QUEUE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells
 }
 
 /* A wait that comes to its deadline is none of those that the next moment releases. */
+static struct {
+    int64_t deadline_ns, began, until;
+    bool released;
+} outlasted;
+
+static void outlast_the_wait(void *unused)
+{
+    while (odi_clock_now() < outlasted.until)
+        odi_clock_sleep(ODI_MILLISECOND);
+}
+
+static void *wait_with_a_deadline(void *unused)
+{
+    outlasted.began = odi_clock_now();
+    outlasted.released = od_group_wait(waited.group, outlasted.deadline_ns);
+    return unused;
+}
+
+/* The wait's moment has come in time; that it is told of late, behind a notification, is no timeout. */
+QUEUE_TEST(a_wait_is_not_over_time_for_a_notification_of_its_moment)
+{
+    bool in_time = false;
+
+    for (int64_t deadline_ns = MILLISECONDS(50); !in_time; deadline_ns *= 2) { /* until the machine is quick enough */
+        pthread_t thread;
+
+        outlasted.deadline_ns = deadline_ns;
+        waited.group = od_group_create();
+        od_group_enter(waited.group);
+        od_group_notify(waited.group, outlast_the_wait, NULL);
+        pthread_create(&thread, NULL, wait_with_a_deadline, NULL);
+        in_time = COMES_TRUE(waiters_of(&waited.group->watch) == 1);
+        int64_t now = odi_clock_now();
+        outlasted.until = now + deadline_ns;
+        od_group_leave(waited.group);
+        pthread_join(thread, NULL);
+        in_time &= now + deadline_ns / 2 < outlasted.began + deadline_ns;
+        assert_true(!in_time || outlasted.released);
+        od_group_release(waited.group);
+    }
+}
+
 QUEUE_TEST(a_wait_that_gives_up_is_gone)
 {
     od_group *group = od_group_create();
@@ -233,6 +277,30 @@ static void no_drained(void *queue, odi_record *record) { (void)queue, (void)rec
 
 /* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
  * where the queue was suspended. */
+/* What it finds its queues by is its own. */
+TEST_UNSANITIZED(groups_over_many_queues_leave_no_memory_behind, set_up, tear_down)
+{
+    enum { QUEUES = 40, GROUPS = 300 };
+    od_queue *queues[QUEUES];
+    size_t before = 0;
+
+    for (int each = 0; each < QUEUES; each++)
+        queues[each] = queue_of(1);
+    for (int each = 0; each < 2 * GROUPS; each++) {
+        od_group *group = od_group_create();
+
+        for (int queue = 0; queue < QUEUES; queue++)
+            od_queue_async(queues[queue], group, OD_QUEUE_BAND, no_job, NULL);
+        assert_true(od_group_wait(group, HANG_NS));
+        od_group_release(group);
+        if (each == GROUPS)
+            before = mallinfo2().uordblks;
+    }
+    assert_true(mallinfo2().uordblks < before + 64 * GROUPS); /* a table of 40 takes more */
+    for (int each = 0; each < QUEUES; each++)
+        end_queue(queues[each]);
+}
+
 QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
 {
     enum { LIVE = 300 * 1000 };

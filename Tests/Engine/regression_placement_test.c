@@ -1,5 +1,7 @@
 /* Placement that went wrong once: pools that grew onto one node, workers pinned to where the
  * process was no longer allowed, and meeting places of all nodes on one. */
+#include <errno.h>
+
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -347,6 +349,49 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
         assert_comes_true(runs_pinned_to(pool, second));
         od_pool_free(pool);
     }
+}
+
+static atomic_bool has_quota;
+
+static FILE *open_of_a_group(const odi_source *source, const char *path)
+{
+    static const char *const names[] = {"/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup/x/cpu.max"};
+    const char *texts[] = {"0::/x\n", "1 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+                           atomic_load(&has_quota) ? "200000 100000\n" : "max 100000\n"};
+
+    for (int each = 0; each < 3; each++) {
+        if (strcmp(path, names[each]) == 0)
+            return fmemopen((void *)(uintptr_t)texts[each], strlen(texts[each]), "r");
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+/* With a quota the kernel chooses the CPUs. */
+TEST(a_pinned_worker_is_let_go_where_limits_come_under_which_nobody_is_pinned)
+{
+    odi_source source = {.open = open_of_a_group, .affinity = ask_allowed, .root = "", .live = true};
+    int first, second;
+
+    if (!two_cpus(&first, &second))
+        skip();
+    allow_only(first, second);
+    atomic_store(&has_quota, false);
+    od_machine_cpu cpus[] = {{.id = first, .node = 0, .core = 0, .l3 = -1}, {.id = second, .node = 1, .core = 1, .l3 = -1}};
+    odi_topology of_two = {.cpu_count = 2, .node_count = 2, .live = true, .cpus_known = true, .cpus = cpus};
+    od_pool_options options = options_for(0);
+    options.placement = OD_PLACEMENT_AUTOMATIC;
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = odi_topology_build(&of_two), .source = &source});
+    uint64_t before = all_done(pool);
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu, NULL);
+    assert_comes_true(all_done(pool) > before);
+    assert_true(atomic_load(&pinned_to) >= 0);
+    atomic_store(&has_quota, true);
+    odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a worker that looks too has as much reason */
+    odi_pool_refresh(&pool->team);
+    assert_comes_true(runs_pinned_to(pool, -1));
+    od_pool_free(pool);
 }
 
 static int seen[2];

@@ -23,6 +23,23 @@ TEST(a_worker_that_stops_another_pool_hands_its_place_over)
     od_pool_free(pool);
 }
 
+/* Later the pool ran more jobs at a time than it has workers. */
+TEST(what_was_allowed_for_a_job_asleep_in_the_kernel_goes_with_it)
+{
+    od_pool *pool = pool_of(1);
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    hold_a_worker(pool, &door); /* it says nothing of its waiting */
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_comes_true(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF); /* relaxed: looked at again and again */
+    assert_int_equal(LOCKED(&pool->team.lock, pool->team.allowance), 0);
+    gate_open(&door);
+    assert_comes_true(metrics_of(pool).active == 1);
+    od_pool_free(pool);
+}
+
 static struct {
     _Atomic(od_pool *) pool;
     atomic_int asked, locked;

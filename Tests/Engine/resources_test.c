@@ -2,6 +2,8 @@
  * process that does nothing when there is nothing to do. */
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <malloc.h>
@@ -216,6 +218,31 @@ TEST(after_work_of_every_kind_the_process_is_idle)
     assert_int_equal(metrics.executed, 40004);
     assert_comes_true(metrics_of(pool).active <= 3);
     end_pool(pool, queue, serial);
+}
+
+static void *sync_once(void *unused)
+{
+    run_synced(queue, count_job, &ran);
+    return unused;
+}
+
+/* They took turns at looking, 4,000 switches a second. */
+TEST(a_hundred_callers_in_sync_sleep)
+{
+    pthread_t callers[100];
+
+    pool = pool_of(2);
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "suspended");
+    od_queue_suspend(queue);
+    atomic_store(&ran, 0);
+    start_threads(callers, 100, sync_once);
+    assert_comes_true(waiting_in(queue) == 100);
+    assert_idle();
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_resume(queue);
+    join_threads(callers, 100);
+    assert_int_equal(atomic_load(&ran), 100);
+    end_pool(pool, queue);
 }
 
 TEST(hints_of_several_bands_do_not_keep_a_worker_awake)

@@ -51,6 +51,32 @@ ON_TWO(what_is_due_sooner_wakes_the_leader)
     od_timer_release(sooner.timer);
 }
 
+/* How many queues, groups and timers could have a record of their own yet. */
+static int records_to_be_had(void)
+{
+    int count = 0;
+
+    while (odi_records_reserve())
+        count++;
+    for (int each = 0; each < count; each++)
+        odi_records_unreserve();
+    return count;
+}
+
+/* Each call kept one more: after two million nobody had any. */
+ON_TWO(a_timer_keeps_one_record_whatever_its_calls)
+{
+    int before = records_to_be_had();
+    probe it = {0};
+
+    start(&it, 0, MILLISECONDS(1));
+    assert_comes_true(atomic_load(&it.calls) >= 20);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    od_timer_release(it.timer);
+    assert_in_range(records_to_be_had(), before - 5, before); /* its queue's, which was new */
+}
+
 /* ---- the order of due times is the order of calls, on a serial queue ---- */
 
 enum { IN_ORDER = 30 }; /* taken at once */

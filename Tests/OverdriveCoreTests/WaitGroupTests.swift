@@ -70,6 +70,26 @@ struct WaitGroupTests {
         }
     }
 
+    @Test("that is entered again at once lets all go on that await it")
+    func asyncGenerations() async {
+        let (group, released) = (WaitGroup(), Counter())
+        group.enter()
+        for generation in 1...50 {
+            let waiting = (0..<8).map { _ in
+                Task.immediate {
+                    await group.wait()
+                    released.add()
+                }
+            }
+            group.leave()
+            group.enter()
+            #expect(eventually { released.count == 8 * generation })
+            if released.count < 8 * generation { group.leave() }
+            for each in waiting { await each.value }
+        }
+        group.leave()
+    }
+
     @MainActor
     @Test("awaited on an actor comes back to it")
     func asyncWaitOnActor() async {
