@@ -7,8 +7,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-#include <malloc.h>
-
 #include "job/group.h"
 
 enum { WAITERS = 8 };
@@ -277,30 +275,6 @@ static void no_drained(void *queue, odi_record *record) { (void)queue, (void)rec
 
 /* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
  * where the queue was suspended. */
-/* What it finds its queues by is its own. */
-TEST_UNSANITIZED(groups_over_many_queues_leave_no_memory_behind, set_up, tear_down)
-{
-    enum { QUEUES = 40, GROUPS = 300 };
-    od_queue *queues[QUEUES];
-    size_t before = 0;
-
-    for (int each = 0; each < QUEUES; each++)
-        queues[each] = queue_of(1);
-    for (int each = 0; each < 2 * GROUPS; each++) {
-        od_group *group = od_group_create();
-
-        for (int queue = 0; queue < QUEUES; queue++)
-            od_queue_async(queues[queue], group, OD_QUEUE_BAND, no_job, NULL);
-        assert_true(od_group_wait(group, HANG_NS));
-        od_group_release(group);
-        if (each == GROUPS)
-            before = mallinfo2().uordblks;
-    }
-    assert_true(mallinfo2().uordblks < before + 64 * GROUPS); /* a table of 40 takes more */
-    for (int each = 0; each < QUEUES; each++)
-        end_queue(queues[each]);
-}
-
 QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
 {
     enum { LIVE = 300 * 1000 };
