@@ -16,6 +16,7 @@ ENGINE   := $(shell find CScheduler -name '*.c' | sort)
 UNIT     := $(sort $(wildcard Tests/Engine/*_test.c Tests/Engine/topology_*.c))
 STRESS   := $(sort $(wildcard Tests/Stress/*.c))
 ARCHIVED := $(sort $(wildcard Tests/Archive/*.c))
+DUMP     := Tests/Support/dump.c
 RANDOM   := $(sort $(wildcard Tests/Random/*.c))
 
 # -fno-builtin-malloc: tests make malloc fail, which the optimiser takes for impossible.
@@ -107,7 +108,7 @@ $(C)/$(1)/%.o: %.c | prerequisites
 	@mkdir -p $$(@D)
 	@$(NICE) $$(CC) $$(CFLAGS) $$(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
 
-$(C)/$(1)/engine.a: $(ENGINE:%.c=$(C)/$(1)/%.o)
+$(C)/$(1)/engine.a: $(patsubst %.c,$(C)/$(1)/%.o,$(DUMP) $(ENGINE))
 	@rm -f $$@ && ar rcs $$@ $$^
 
 # As a program of somebody else's would be: only what it asks for is taken from the archive.
@@ -124,8 +125,8 @@ programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%) $(if $(filter plain,$(1)),$(A
 stress-$(1)   := $(STRESS:Tests/%.c=$(C)/$(1)/bin/%)
 random-$(1)   := $(C)/$(1)/bin/Random/programs
 build-$(1): $$(programs-$(1)) $$(stress-$(1)) $$(random-$(1))
-.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
--include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
+.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(DUMP) $(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
+-include $(patsubst %.c,$(C)/$(1)/%.d,$(DUMP) $(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 

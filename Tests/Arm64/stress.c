@@ -64,8 +64,8 @@ TEST(each_job_runs_once)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
+int main(int count, char **names)
 {
     watchdog_allow(200, "arm64 stress", "the same program");
-    return run_listed(__FILE__, NULL, NULL);
+    return run_listed(__FILE__, count, names);
 }

@@ -7,15 +7,15 @@
  */
 #include "Support/gate_world.h"
 
-enum { DEEPEST = 400 };
+enum { DEEPEST = 400, ROOM = 1 << 24 };
 
 typedef struct {
     uint64_t low, high; /* high: its last bit says that the state is on the path */
 } mark;
 
 static struct {
-    mark *marks;
-    size_t room, count;
+    mark marks[ROOM];
+    size_t count;
     world path[DEEPEST];
     uint8_t next[DEEPEST]; /* the step to be tried */
     size_t places[DEEPEST];
@@ -38,11 +38,11 @@ static mark mark_of(const world *now)
 
 static size_t place_of(mark it)
 {
-    size_t place = (size_t)it.high >> 8 & (search.room - 1);
+    size_t place = (size_t)it.high >> 8 & (ROOM - 1);
 
     while (search.marks[place].low != 0 &&
            (search.marks[place].low != it.low || (search.marks[place].high & ~UINT64_C(1)) != it.high))
-        place = (place + 1) & (search.room - 1);
+        place = (place + 1) & (ROOM - 1);
     return place;
 }
 
@@ -80,7 +80,7 @@ static bool enters(int depth, bool *wrong)
             tell(depth, "it goes round in a circle");
         return false;
     }
-    assert_true(++search.count < search.room / 4 * 3);
+    assert_true(++search.count < ROOM / 4 * 3);
     *wrong = fault != NULL;
     if (*wrong)
         tell(depth, fault);
@@ -98,7 +98,7 @@ static bool explore(const gate_plan *scenario)
 
     plan = scenario;
     search.count = 0;
-    memset(search.marks, 0, search.room * sizeof *search.marks);
+    memset(search.marks, 0, sizeof search.marks);
     world_begin(&search.path[0]);
     moved[0] = false;
     (void)enters(0, &wrong);
@@ -200,17 +200,4 @@ SCENARIO(a_width_above_what_an_unlimited_gate_has, 1000, {1, 1, 3}, false, 6,
          {CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0),
           THREAD(SUSPENDS, ROOT), THREAD(SYNC, ROOT)})
 
-static int make_room(void **state)
-{
-    search.room = (size_t)1 << 24;
-    search.marks = calloc(search.room, sizeof *search.marks);
-    return search.marks == NULL;
-}
-
-static int give_room_back(void **state)
-{
-    free(search.marks);
-    return 0;
-}
-
-int main(void) { return run_listed(__FILE__, make_room, give_room_back); }
+TEST_PROGRAM

@@ -31,17 +31,6 @@ static void *wait_for_the_queue(void *unused)
     return unused;
 }
 
-static int waiters_of(odi_watch *watch)
-{
-    int count = 0;
-
-    odi_lock_acquire(&watch->lock);
-    for (odi_watch_waiter *each = watch->waiters; each != NULL; each = each->next)
-        count++;
-    odi_lock_release(&watch->lock);
-    return count;
-}
-
 static void start_waiters(pthread_t *threads, void *(*wait)(void *), odi_watch *watch)
 {
     atomic_store(&waited.released, 0);

@@ -1,4 +1,5 @@
 /* gate/semaphore: permits in line, deadlines, cancelling, and workers. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -61,13 +62,7 @@ static void *stand_in_line(void *raw)
 /* A waiter is counted first, and then listed. */
 static int listed_at(od_semaphore *semaphore)
 {
-    int listed = 0;
-
-    odi_lock_acquire(&semaphore->lock);
-    for (odi_waiter *waiter = semaphore->first; waiter != NULL; waiter = waiter->after)
-        listed++;
-    odi_lock_release(&semaphore->lock);
-    return listed;
+    return COUNT_OF(&semaphore->lock, semaphore->first, after);
 }
 
 TEST(a_signal_wakes_the_longest_waiter)

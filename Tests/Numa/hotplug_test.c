@@ -272,7 +272,7 @@ TEST_WITH(workers_that_live_nowhere_are_as_many_as_the_cpus, NULL, all_cpus_agai
     end(pool);
 }
 
-int main(void)
+int main(int count, char **names)
 {
     if (getenv("NUMA_NODES") == NULL || access("/machine", F_OK) != 0) {
         print_error("this takes CPUs away from the machine that it runs on: Tests/Numa/machine builds one\n");
@@ -280,5 +280,5 @@ int main(void)
     }
     read_description();
     watchdog_allow(300, __FILE__, "the same program on the same machine");
-    return run_listed(__FILE__, NULL, NULL);
+    return run_listed(__FILE__, count, names);
 }

@@ -733,16 +733,14 @@ TEST(a_flood_from_every_node_runs_exactly_once)
 }
 
 /* The argument, if there is one, says which tests: a name, or a pattern with asterisks. */
-int main(int count, char **arguments)
+int main(int count, char **names)
 {
     read_description();
     if (built.cpus > MOST_CPUS || built.nodes > MOST_NODES) {
         print_error("the machine is larger than this program's tables\n");
         return 1;
     }
-    if (count > 1)
-        cmocka_set_test_filter(arguments[1]);
     /* 64 emulated CPUs on two real ones take their time. */
     watchdog_allow(900, __FILE__, "the same program on the same machine");
-    return run_listed(__FILE__, NULL, NULL);
+    return run_listed(__FILE__, count, names);
 }

@@ -2,7 +2,7 @@
  * ever: whoever asks does not wait long. */
 #include "Random/world.h"
 
-#include "include/od_report.h"
+#include "Support/check.h"
 
 static void dump_ops(void)
 {
@@ -22,29 +22,8 @@ static void dump_ops(void)
     }
 }
 
-static void dump_workers(void)
-{
-    static const char *const doing[] = {"idle", "runs", "blocks", "spare"};
-    od_worker_report workers[80];
-    int count = od_pool_report_workers(w.pool, workers, 80);
-
-    for (int i = 0; i < count; i++)
-        fprintf(stderr, "  worker %d (%d): %s, %llu jobs in its deques\n", workers[i].index,
-                workers[i].thread_id, doing[workers[i].doing], (unsigned long long)workers[i].waiting);
-    fprintf(stderr, "  %llu jobs wait outside\n", (unsigned long long)od_pool_waiting(w.pool));
-}
-
-static void dump_queues(void)
-{
-    for (int i = 0; i < w.program.queues; i++)
-        fprintf(stderr, "  queue %d: %llu pending, %llu running, %d inside\n", i,
-                (unsigned long long)od_queue_pending(w.queue[i].queue),
-                (unsigned long long)od_queue_running(w.queue[i].queue), atomic_load(&w.queue[i].running));
-}
-
 void dump_world(void)
 {
     dump_ops();
-    dump_workers();
-    dump_queues();
+    dump_pools();
 }

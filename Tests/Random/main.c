@@ -182,7 +182,7 @@ int main(int count, char **arguments)
     int times = 1000;
 
     random_shared = share_memory(sizeof *random_shared);
-    for (int i = 1; i + 1 < count; i += 2) {
+    for (int i = 1; i + 1 < count && arguments[i][0] == '-'; i += 2) {
         if (strcmp(arguments[i], "--without") == 0)
             read_without(arguments[i + 1]);
         else if (strcmp(arguments[i], "--times") == 0)
@@ -207,5 +207,5 @@ int main(int count, char **arguments)
                (const char *[]){"clean", "stood still as it may", "a finding"}[end.outcome]);
         return end.outcome == FOUND;
     }
-    return run_listed("random programs", NULL, NULL);
+    return run_listed(__FILE__, count, arguments);
 }

@@ -48,10 +48,12 @@ static void make_pool(void)
 static void make_queue(int number)
 {
     queue_plan *plan = &w.program.queue[number];
-    od_queue_options options = {.band = (od_band)(number % 5), .width = plan->width, .label = "random",
+    char label[16];
+    od_queue_options options = {.band = (od_band)(number % 5), .width = plan->width, .label = label,
                                 .pending_limit = plan->pending_limit, .overflow = plan->overflow,
                                 .inactive = plan->inactive};
 
+    snprintf(label, sizeof label, "%d", number);
     if (plan->target != NONE && !plan->inactive)
         options.target = w.queue[plan->target].queue;
     w.queue[number].queue = od_queue_create_with(w.pool, &options);

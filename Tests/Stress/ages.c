@@ -371,8 +371,4 @@ TEST(no_thief_reads_a_ring_that_is_older_than_one_grace_period)
     stress_run("ages", "retired rings, one CPU", run, &one_cpu);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: ages of retired rings", NULL, NULL);
-}
+STRESS_PROGRAM

@@ -158,8 +158,4 @@ TEST(each_branch_runs_once)
     stress_run("branches", "trees, without membarrier", grow_trees_without_membarrier, NULL);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed(__FILE__, NULL, NULL);
-}
+STRESS_PROGRAM

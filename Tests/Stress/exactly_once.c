@@ -75,18 +75,6 @@ static struct {
     atomic_bool over;
 } world;
 
-static _Thread_local prng choices;
-
-/* Each thread, the workers too, has choices of its own. */
-static prng *mine(void)
-{
-    static atomic_uint threads;
-
-    if (choices.state == 0)
-        choices = prng_for(stress_seed, 1000 + atomic_fetch_add(&threads, 1));
-    return &choices;
-}
-
 static void job(void *raw);
 
 /* context: number (32) | queue (8) | depth (8) */
@@ -371,8 +359,4 @@ TEST(every_job_runs_once_or_is_cancelled)
         print_message("%llu jobs\n", (unsigned long long)jobs); /* counted by scripts/verify */
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: exactly once", NULL, NULL);
-}
+STRESS_PROGRAM

@@ -137,8 +137,4 @@ TEST(forks_under_load_hurt_nobody)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: forking", NULL, NULL);
-}
+STRESS_PROGRAM

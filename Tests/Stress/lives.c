@@ -159,8 +159,4 @@ TEST(no_wake_is_lost_in_round_trips)
     stress_run("lives", "round trips", round_trips, NULL);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: lives", NULL, NULL);
-}
+STRESS_PROGRAM

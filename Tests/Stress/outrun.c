@@ -132,8 +132,4 @@ TEST(producers_that_are_refused)
     run("refused", OD_OVERFLOW_REFUSED);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: producers that outrun the workers", NULL, NULL);
-}
+STRESS_PROGRAM

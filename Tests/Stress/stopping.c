@@ -169,8 +169,4 @@ TEST(a_stuck_job_is_reported_each_time)
     stress_run("stopping", "stop with a stuck job", stop_with_a_stuck_job, NULL);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: stopping", NULL, NULL);
-}
+STRESS_PROGRAM

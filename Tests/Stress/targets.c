@@ -52,18 +52,7 @@ static struct {
     atomic_bool over;
 } world;
 
-static _Thread_local prng choices;
 static _Thread_local int held[QUEUES]; /* how often this thread is in the queue, or in one on it */
-
-/* Each thread, the workers too, has choices of its own. */
-static prng *mine(void)
-{
-    static atomic_uint threads;
-
-    if (choices.state == 0)
-        choices = prng_for(stress_seed, 1000 + atomic_fetch_add(&threads, 1));
-    return &choices;
-}
 
 /* ---- who is where ---- */
 
@@ -341,8 +330,4 @@ TEST(every_job_on_a_tree_of_queues_runs_once_or_is_cancelled)
         stress_run("targets", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: targets", NULL, NULL);
-}
+STRESS_PROGRAM

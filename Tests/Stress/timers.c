@@ -185,8 +185,4 @@ TEST(each_timer_is_called_once_or_called_off)
         stress_run("timers", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
 }
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: timers", NULL, NULL);
-}
+STRESS_PROGRAM

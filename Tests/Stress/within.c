@@ -169,8 +169,4 @@ TEST(what_begins_within_a_task_runs_once_or_is_cancelled)
 
 #endif
 
-int main(void)
-{
-    stress_begin();
-    return run_listed("stress: within", NULL, NULL);
-}
+STRESS_PROGRAM

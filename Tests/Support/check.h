@@ -1,12 +1,17 @@
 /* check.h — what every test program includes first: cmocka, and which sanitizer watches.
  *
- * cmocka's assertions jump out of the test, so they belong to the main thread alone. Jobs
+ * cmocka's assertions say which test is under way, so they belong to the main thread alone. Jobs
  * and threads count what they see, and the main thread asserts on the counts.
+ *
+ * What fails ends the program, with a look at its pools: whoever uses what stood on the failed test's stack
+ * goes no further. A program's arguments are the tests that run, in that order; *, ? and [] are a shell's.
  */
 #ifndef SUPPORT_CHECK_H
 #define SUPPORT_CHECK_H
 
+#include <fnmatch.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,26 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 /* What a job, a thread or a double is given is another's to decide: not each has a use for it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-
-/* Said at once: cmocka tells it when the test's tear-down has ended, and whoever uses what stood on the
- * failed test's stack may keep that from ever ending. */
-static inline bool check_holds(bool holds, const char *condition, const char *file, int line)
-{
-    if (!holds)
-        fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
-    return holds;
-}
-
-#define assert_holds(holds, condition)                                                    \
-    _assert_true(check_holds(holds, condition, __FILE__, __LINE__), condition, __FILE__, __LINE__)
-
-#undef assert_true
-#define assert_true(condition) assert_holds(!!(condition), #condition)
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -85,13 +77,61 @@ static inline void test_list(struct CMUnitTest test)
             test_list((struct CMUnitTest){#name, name, before, after, NULL});             \
     }
 
-static inline int run_listed(const char *program, CMFixtureFunction before, CMFixtureFunction after)
+/* Support/dump.c. In every program that has pools. */
+extern __attribute__((weak)) void dump_pools(void);
+extern __attribute__((weak)) bool threads_left(void);
+
+static inline void dump_and_end(int what)
 {
-    return _cmocka_run_group_tests(program, tests_listed, tests_count, before, after);
+    signal(SIGALRM, SIG_DFL);
+    alarm(10); /* a lock of theirs may be held for ever */
+    fflush(stdout);
+    if (dump_pools != NULL)
+        dump_pools();
+    raise(what);
+}
+
+/* From now on `signal` ends the process only when its pools have been looked at. */
+static inline void dump_before(int signal)
+{
+    struct sigaction action = {.sa_handler = dump_and_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+
+    sigaction(signal, &action, NULL);
+}
+
+/* What fails, and a signal that ends the process, is an abort of cmocka's; a test that is skipped is none. */
+#undef skip
+#define skip() (unsetenv("CMOCKA_TEST_ABORT"), _skip(__FILE__, __LINE__))
+
+static inline int run_tests_named(const char *program, const char *name)
+{
+    bool found = false;
+
+    for (struct CMUnitTest *test = tests_listed; test < tests_listed + tests_count; test++) {
+        if (fnmatch(name, test->name, 0) != 0)
+            continue;
+        found = true;
+        setenv("CMOCKA_TEST_ABORT", "1", true);
+        if (_cmocka_run_group_tests(program, test, 1, NULL, NULL) != 0 || (threads_left != NULL && threads_left()))
+            abort(); /* a fixture says so, or it left its pool behind */
+    }
+    if (!found)
+        fprintf(stderr, "%s: there is no test %s\n", program, name);
+    return found ? EX_OK : EX_USAGE;
+}
+
+static inline int run_listed(const char *program, int count, char **names)
+{
+    int status = EX_OK;
+
+    dump_before(SIGABRT);
+    for (int i = 1; i < count && status == EX_OK; i++)
+        status = run_tests_named(program, names[i]);
+    return count > 1 ? status : run_tests_named(program, "*");
 }
 
 #define TEST_PROGRAM                                                                      \
-    int main(void) { return run_listed(__FILE__, NULL, NULL); }
+    int main(int count, char **names) { return run_listed(__FILE__, count, names); }
 
 /* A forked child of a process with threads may start threads of its own: that is tested. */
 #define CHILDREN_MAY_START_THREADS                                                        \

@@ -25,7 +25,7 @@
         holds_;                                                                           \
     })
 
-#define assert_comes_true(condition) assert_holds(COMES_TRUE(condition), #condition)
+#define assert_comes_true(condition) _assert_true(COMES_TRUE(condition), #condition, __FILE__, __LINE__)
 
 /* In a loop that takes a lock again and again: whoever waits for it has its permit, on a machine whose CPUs
  * are busy with something else too. */

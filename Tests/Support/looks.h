@@ -19,6 +19,24 @@
         seen_;                                                                            \
     })
 
+/* How many stand in the list from `first` on, by their `next`, which the lock protects. */
+#define COUNT_OF(guard, first, next)                                                      \
+    __extension__({                                                                       \
+        odi_lock *guard_ = (guard);                                                       \
+        int count_ = 0;                                                                   \
+        odi_lock_acquire(guard_);                                                         \
+        for (__typeof__(first) each_ = (first); each_ != NULL; each_ = each_->next)       \
+            count_++;                                                                     \
+        odi_lock_release(guard_);                                                         \
+        count_;                                                                           \
+    })
+
+/* Threads that wait for the end of what is watched. */
+static inline int waiters_of(odi_watch *watch)
+{
+    return COUNT_OF(&watch->lock, watch->waiters, next);
+}
+
 /* The value of `expression` while nobody changes the queue's line. */
 #define LOOK(queue, expression) LOCKED(&(queue)->watch.lock, expression)
 

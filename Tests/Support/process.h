@@ -81,7 +81,7 @@ static inline int64_t cpu_microseconds(const struct rusage *usage)
 
 typedef struct {
     int status;      /* as from waitpid */
-    char said[2048]; /* what it wrote to stderr, beginning */
+    char said[8192]; /* what it wrote to stderr, beginning */
 } outcome;
 
 /* Runs body(argument) in a forked child, whose stderr is kept. The child's exit status is 0
@@ -100,8 +100,10 @@ static inline outcome in_a_child(void (*body)(void *), void *argument, unsigned 
         close(ends[0]);
         dup2(ends[1], STDERR_FILENO);
         close(ends[1]);
+        signal(SIGABRT, SIG_DFL); /* it may be meant to */
         signal(SIGALRM, SIG_DFL);
-        signal(SIGABRT, SIG_DFL); /* cmocka's would report in our name */
+        if (!UNDER_TSAN) /* which keeps a signal until the thread's next call */
+            dump_before(SIGALRM);
         alarm(limit_s);
         struct rlimit no_core = {0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
@@ -124,11 +126,17 @@ static inline outcome in_a_child(void (*body)(void *), void *argument, unsigned 
     return result;
 }
 
-/* Ends a child with a line that names the broken expectation. */
-#define child_expects(condition)                                                          \
-    ((condition) ? (void)0                                                                \
-                 : (dprintf(STDERR_FILENO, "%s:%d: %s\n", __FILE__, __LINE__, #condition), \
-                    _exit(1)))
+static inline void child_fails(const char *condition, const char *file, int line)
+{
+    dprintf(STDERR_FILENO, "%s:%d: %s\n", file, line, condition);
+    alarm(10);
+    if (dump_pools != NULL)
+        dump_pools();
+    _exit(1);
+}
+
+/* Ends a child with a line that names the broken expectation, and a look at its pools. */
+#define child_expects(condition) ((condition) ? (void)0 : child_fails(#condition, __FILE__, __LINE__))
 
 #define assert_child_succeeds(body, argument)                                             \
     do {                                                                                  \

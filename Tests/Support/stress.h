@@ -34,6 +34,24 @@ static inline void stress_begin(void)
     print_message("seed 0x%llx, scale %g\n", (unsigned long long)stress_seed, stress_scale);
 }
 
+#define STRESS_PROGRAM                                                                    \
+    int main(int count, char **names)                                                     \
+    {                                                                                     \
+        stress_begin();                                                                   \
+        return run_listed(__FILE__, count, names);                                        \
+    }
+
+/* Each thread, the workers too, has choices of its own. */
+static inline prng *mine(void)
+{
+    static _Thread_local prng choices;
+    static atomic_uint threads;
+
+    if (choices.state == 0)
+        choices = prng_for(stress_seed, 1000 + atomic_fetch_add(&threads, 1));
+    return &choices;
+}
+
 /* So many of something, more or fewer by the scale and fewer under a sanitizer. */
 static inline uint32_t stress_count(uint32_t plain, uint32_t sanitized)
 {

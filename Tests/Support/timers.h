@@ -42,6 +42,7 @@ typedef struct {
     atomic_int calls, overs, early;
     atomic_ullong missed;
     int64_t last_call;
+    pthread_t called_on;
     gate *waits_at; /* in its call */
     int cancels_itself_at;
     atomic_int cancel_said;
@@ -52,6 +53,7 @@ static inline void probe_call(void *raw, uint64_t missed)
     probe *it = raw;
 
     it->last_call = odi_clock_now();
+    it->called_on = pthread_self();
     atomic_fetch_add(&it->early, it->last_call < it->due);
     atomic_fetch_add(&it->missed, missed);
     int calls = atomic_fetch_add(&it->calls, 1) + 1;

@@ -2,9 +2,6 @@
 #ifndef SUPPORT_WATCHDOG_H
 #define SUPPORT_WATCHDOG_H
 
-#include <signal.h>
-#include <unistd.h>
-
 #include "Support/check.h"
 
 static char watchdog_sentence[512];
@@ -28,14 +25,14 @@ static inline void watchdog_allow(unsigned seconds, const char *doing, const cha
     alarm(seconds);
 }
 
-static inline int run_guarded(const char *file)
+static inline int run_guarded(const char *file, int count, char **names)
 {
     watchdog_allow(240, file, "the same program");
-    return run_listed(file, NULL, NULL);
+    return run_listed(file, count, names);
 }
 
 /* At the end of a unit test program: its tests behind a watchdog. */
 #define GUARDED_PROGRAM                                                                   \
-    int main(void) { return run_guarded(__FILE__); }
+    int main(int count, char **names) { return run_guarded(__FILE__, count, names); }
 
 #endif

@@ -1,6 +1,6 @@
 // share.swift: loops of Sources/OverdriveCore/Parallel/Share.swift as it is, on the engine's own pool, with
-// nothing else of the Swift layer. Compiled by the Makefile's rule for it; of the checks that which MUSEUM_TEST
-// names runs, or all do.
+// nothing else of the Swift layer. Compiled by the Makefile's rule for it; of the checks those that
+// its arguments name run, or all do.
 
 import CScheduler
 import Glibc
@@ -123,9 +123,9 @@ struct Checks {
     static func main() {
         setlinebuf(stdout)
         setenv("OVERDRIVE_WORKERS", "4", 1)
-        let only = getenv("MUSEUM_TEST").map { String(cString: $0) }
+        let only = CommandLine.arguments.dropFirst()
         var passed = 0
-        for check in checks where only == nil || only == check.name {
+        for check in checks where only.isEmpty || only.contains(check.name) {
             print("[ RUN      ] \(check.name)")
             if !check.run() {
                 print("[  FAILED  ] \(check.name)")
@@ -134,5 +134,6 @@ struct Checks {
             passed += 1
         }
         print("[  PASSED  ] \(passed) test(s).")
+        exit(passed == 0 ? EX_USAGE : EX_OK)
     }
 }
