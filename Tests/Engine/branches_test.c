@@ -493,7 +493,7 @@ static void ask_whether_wanted(void *unused)
 
     od_forks_enter(pool, &scope);
     od_fork_slot *root = od_fork(count_job, &ran), *branch = od_fork(count_job, &ran);
-    for (int look = 0; look < 1000; look++)
+    for (int look = 0; look < 200; look++, odi_clock_sleep(50 * ODI_MICROSECOND))
         wanted += od_fork_wanted();
     od_join(branch, count_job, &ran);
     od_join(root, count_job, &ran);

@@ -226,7 +226,8 @@ static void submit_to_its_own_full_queue(void *queue)
 /* On top of another job of its queue it runs outside of any run. */
 QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
 {
-    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT};
+    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT,
+                                .overflow = OD_OVERFLOW_RUNS};
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create_with(pool, &options);
 

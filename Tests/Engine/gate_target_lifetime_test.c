@@ -11,13 +11,22 @@ static crowd visitors;
 QUEUE_TEST(an_inactive_queue_changes_its_target)
 {
     od_queue *first = queue_of(1), *second = queue_of(1), *queue = inactive_queue(1, "moving");
+    gate door = {0};
 
     crowd_begin(&visitors);
     od_queue_set_target(queue, first);
     add(queue, crowd_visit, &visitors);
     od_queue_set_target(queue, second);
     od_queue_suspend(first); /* has nothing to do with it any more */
+    hold_a_job(second, &door);
     od_queue_activate(queue);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&visitors.visits), 0); /* for want of a place */
+    od_queue_suspend(second);
+    gate_open(&door);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&visitors.visits), 0);
+    od_queue_resume(second);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(atomic_load(&visitors.visits), 1);
     release_queues(first, queue, second);

@@ -376,6 +376,7 @@ TEST(a_wait_is_ended_by_the_last_leave)
         for (int i = 0; i < 2; i++)
             pthread_create(&threads[i], NULL, leave_soon, group);
         assert_true(group_wait(group, INT64_MAX));
+        assert_true(odi_group_seems_empty(group));
         od_group_release(group); /* while the last leaver may still be inside leave */
         join_threads(threads, 2);
     }

@@ -1,4 +1,6 @@
 /* Sentences of the public headers that no other test holds: docs/promises.tsv has the rest. */
+#include "Support/branches.h"
+#include "Support/looks.h"
 #include "Support/memory_failure.h"
 #include "Support/process.h"
 #include "Support/timers.h"
@@ -10,6 +12,7 @@
 #include "include/od_machine.h"
 #include "include/od_registry.h"
 #include "include/od_semaphore.h"
+#include "job/group.h"
 
 /* ---- what cannot be made ---- */
 
@@ -328,6 +331,146 @@ static void create_with_an_interval_below_zero(void *unused)
 ON_ONE(an_interval_below_zero_traps)
 {
     assert_child_traps(create_with_an_interval_below_zero, NULL, "the interval is -1 ns");
+}
+
+/* ---- groups ---- */
+
+static struct {
+    od_group *group;
+    gate door;
+    atomic_bool over;
+    bool came;
+} awaited;
+
+static void end_behind_the_gate(void *unused)
+{
+    gate_pass(&awaited.door);
+    odi_clock_sleep(MILLISECONDS(1));
+    atomic_store(&awaited.over, true);
+}
+
+static void *open_for_a_waiter(void *unused)
+{
+    awaited.came = COMES_TRUE(waiters_of(&awaited.group->watch) == 1);
+    gate_open(&awaited.door);
+    return unused;
+}
+
+ON_TWO(a_group_is_waited_for_until_it_is_empty_or_the_time_has_passed)
+{
+    od_group *group = awaited.group = od_group_create();
+    pthread_t opener;
+
+    assert_true(od_group_wait(group, 0) && od_group_wait(group, 1) && od_group_wait(group, INT64_MAX));
+    od_queue_async(queue, group, OD_QUEUE_BAND, end_behind_the_gate, NULL);
+    assert_false(od_group_wait(group, 0));
+    int64_t before = odi_clock_now();
+    assert_false(od_group_wait(group, MILLISECONDS(20)));
+    assert_true(odi_clock_now() - before >= MILLISECONDS(20));
+    pthread_create(&opener, NULL, open_for_a_waiter, NULL);
+    assert_true(od_group_wait(group, INT64_MAX));
+    assert_true(atomic_load(&awaited.over));
+    pthread_join(opener, NULL);
+    assert_true(awaited.came);
+    od_group_release(group);
+}
+
+static struct {
+    atomic_int calls;
+    pthread_t by;
+} told;
+
+static void tell(void *unused)
+{
+    told.by = pthread_self();
+    atomic_fetch_add(&told.calls, 1);
+}
+
+ON_ONE(a_notification_comes_once_from_who_finds_the_group_empty)
+{
+    od_group *group = od_group_create();
+    gate door = {0};
+
+    od_group_notify(group, tell, NULL);
+    assert_int_equal(atomic_load(&told.calls), 1);
+    assert_true(pthread_equal(told.by, pthread_self()));
+    od_queue_async(queue, group, OD_QUEUE_BAND, gate_job, &door);
+    od_group_notify(group, tell, NULL);
+    od_group_notify(group, tell, NULL);
+    assert_int_equal(atomic_load(&told.calls), 1);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&told.calls) == 3);
+    assert_false(pthread_equal(told.by, pthread_self()));
+    od_group_enter(group);
+    od_group_leave(group);
+    assert_int_equal(atomic_load(&told.calls), 3);
+    od_group_release(group);
+}
+
+/* ---- what the layer above defines ---- */
+
+static atomic_int tasks_run, tasks_discarded, jobs_run, jobs_discarded;
+
+void od_task_run(void *task) { atomic_fetch_add(&tasks_run, task == &tasks_run); }
+void od_task_discard(void *task) { atomic_fetch_add(&tasks_discarded, task == &tasks_run); }
+void od_executor_run(void *job) { atomic_fetch_add(&jobs_run, job == &jobs_run); }
+void od_executor_discard(void *job) { atomic_fetch_add(&jobs_discarded, job == &jobs_run); }
+
+static void assert_tasks(int run, int discarded)
+{
+    assert_int_equal(atomic_load(&tasks_run), run);
+    assert_int_equal(atomic_load(&tasks_discarded), discarded);
+}
+
+ON_ONE(a_task_is_run_or_discarded_by_a_cancel_or_a_stop)
+{
+    od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(1, 0);
+    od_queue_suspend(queue);
+    od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
+    assert_int_equal(od_queue_cancel_all(queue), 1);
+    assert_tasks(1, 1);
+    od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
+    assert_stop(pool, 0, 1, 2, 0);
+    assert_tasks(1, 2);
+    od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
+    assert_tasks(1, 3);
+}
+
+ON_ONE(an_executors_job_is_run_or_discarded_by_a_stop)
+{
+    gate door = {0};
+
+    od_pool_submit_executor_job(pool, OD_BAND_DEFAULT, &jobs_run);
+    assert_comes_true(atomic_load(&jobs_run) == 1);
+    hold_a_worker(pool, &door);
+    od_pool_submit_executor_job(pool, OD_BAND_DEFAULT, &jobs_run);
+    assert_stop(pool, MILLISECONDS(2), 1, 1, 1);
+    assert_int_equal(atomic_load(&jobs_discarded), 1);
+    od_pool_submit_executor_job(pool, OD_BAND_DEFAULT, &jobs_run);
+    assert_int_equal(atomic_load(&jobs_discarded), 2);
+    gate_open(&door);
+    assert_comes_true(all_have_gone(pool));
+    assert_int_equal(atomic_load(&jobs_run), 1);
+}
+
+static atomic_int asked_for_a_pool;
+
+/* This program's own. */
+od_pool *od_default_pool(void)
+{
+    atomic_fetch_add(&asked_for_a_pool, 1);
+    return NULL;
+}
+
+TEST(forks_run_where_they_are_without_a_default_pool)
+{
+    int before = threads_at_rest();
+
+    assert_int_equal(fib(10), 55);
+    assert_true(atomic_load(&asked_for_a_pool) > 0);
+    assert_comes_true(thread_count() == before);
 }
 
 /* ---- the machine ---- */

@@ -69,7 +69,9 @@ ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others)
     start(&it, MILLISECONDS(3), MILLISECONDS(3));
     assert_comes_true(od_queue_pending(queue) == 1);
     odi_clock_sleep(MILLISECONDS(40));
+    assert_true(all_has_run_that_can(pool));
     assert_int_equal(od_queue_pending(queue), 1);
+    assert_int_equal(atomic_load(&it.calls), 0);
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&it.calls) >= 2);
     assert_true(atomic_load(&it.missed) >= 8);

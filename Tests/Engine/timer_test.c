@@ -30,6 +30,8 @@ ON_TWO(no_delay_is_at_once_but_not_on_the_caller)
     start(&it, 0, 0);
     start(&past, -SECONDS(5), 0);
     assert_comes_true(atomic_load(&it.overs) == 1 && atomic_load(&past.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls) + atomic_load(&past.calls), 2);
+    assert_false(pthread_equal(it.called_on, pthread_self()) || pthread_equal(past.called_on, pthread_self()));
     od_timer_release(it.timer);
     od_timer_release(past.timer);
 }
@@ -41,7 +43,7 @@ ON_TWO(what_is_due_sooner_wakes_the_leader)
     probe later = {0}, sooner = {0};
 
     start(&later, SECONDS(3600), 0);
-    odi_clock_sleep(MILLISECONDS(20)); /* the worker sleeps by now */
+    assert_comes_true(idle_ones_sleep(pool, 1));
     start(&sooner, MILLISECONDS(5), 0);
     assert_comes_true(atomic_load(&sooner.overs) == 1);
     assert_int_equal(atomic_load(&later.calls), 0);
@@ -199,8 +201,8 @@ ON_TWO(a_suspended_queue_keeps_it)
 
     od_queue_suspend(queue);
     start(&it, MILLISECONDS(5), 0);
-    assert_comes_true(od_queue_pending(queue) == 1);
-    odi_clock_sleep(MILLISECONDS(10));
+    assert_comes_true(od_pool_timers_armed(pool) == 0 && od_queue_pending(queue) == 1); /* it is due */
+    assert_true(all_has_run_that_can(pool));
     assert_int_equal(atomic_load(&it.calls), 0);
     assert_int_equal(od_queue_pending(queue), 1);
     od_queue_resume(queue);
@@ -298,7 +300,8 @@ ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
     assert_non_null(timer);
     od_timer_start(timer);
     od_timer_release(timer);
-    odi_clock_sleep(MILLISECONDS(5));
+    assert_comes_true(od_pool_timers_armed(pool) == 0 && od_queue_pending(queue) == 2); /* it is due */
+    assert_true(all_has_run_that_can(pool));
     assert_int_equal(atomic_load(&alone_in_the_call), -1);
     gate_open(&door);
     assert_comes_true(atomic_load(&alone_in_the_call) == 1);

@@ -67,6 +67,7 @@ TEST(limits_come_with_their_groups)
 {
     const od_machine *machine = discover("hybrid-both-limit");
     od_machine_limits limits = machine->limits;
+    char text[128];
 
     assert_int_equal(limits.online_count, 8);
     assert_int_equal(limits.affinity_count, 8);
@@ -82,6 +83,25 @@ TEST(limits_come_with_their_groups)
     machine = discover("quota-half");
     assert_false(machine->may_spin);
     assert_int_equal(od_machine_worker_count(machine, true), 1);
+    od_machine_free(machine);
+
+    machine = discover("quota-one-and-a-half");
+    assert_int_equal(od_machine_worker_count(machine, false), 2);
+    assert_int_equal(od_machine_worker_count(machine, true), 1);
+    od_machine_describe(machine, true, 0, text, sizeof text);
+    assert_string_equal(text, "affinity 4, quota 1.5 of /a -> 1 worker");
+    od_machine_describe(machine, false, 20, text, sizeof text);
+    assert_string_equal(text, "affinity 4, quota 1.5 of /a, requested 20 -> 20 workers");
+    od_machine_free(machine);
+}
+
+TEST(a_root_that_tells_nothing_is_a_plain_machine)
+{
+    const od_machine *machine = discover("missing-everything");
+
+    assert_int_equal(machine->cpu_count, 1);
+    assert_int_equal(machine->node_count, 1);
+    assert_int_equal(od_machine_worker_count(machine, false), 1);
     od_machine_free(machine);
 }
 

@@ -1,5 +1,6 @@
 /* worker/: where the next job comes from and in which order, bands, stealing, and workers
  * that block. All by counts, because the machine may be busy. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -398,14 +399,6 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     od_pool_free(pool);
 }
 
-WORKER_TEST(blocking_calls_elsewhere_do_nothing)
-{
-    od_blocking_begin();
-    od_blocking_begin();
-    od_blocking_end();
-    od_blocking_end();
-}
-
 static atomic_bool compute_on;
 
 static void compute(void *unused)
@@ -430,6 +423,27 @@ WORKER_TEST(a_worker_that_computes_is_not_taken_for_blocked)
     assert_comes_true(atomic_load(&ran) == 10);
     /* A busy machine may keep the worker from its CPU; then it neither slept. */
     assert_int_equal(ran_meanwhile, 0);
+    assert_int_equal(metrics_of(pool).most_spares, 0);
+    od_pool_free(pool);
+}
+
+WORKER_TEST(blocking_calls_elsewhere_do_nothing)
+{
+    atomic_ullong ran = 0;
+    od_pool *pool = pool_of(1);
+
+    atomic_store(&compute_on, true);
+    od_pool_submit(pool, OD_BAND_DEFAULT, compute, NULL);
+    od_blocking_end(); /* of nothing: a worker's traps */
+    od_blocking_begin();
+    od_blocking_begin();
+    assert_int_equal(blocked_in(pool), 0);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    od_blocking_end();
+    od_blocking_end();
+    assert_int_equal(atomic_load(&ran), 0);
+    atomic_store(&compute_on, false);
+    assert_comes_true(all_done(pool) == 2);
     assert_int_equal(metrics_of(pool).most_spares, 0);
     od_pool_free(pool);
 }
