@@ -1,4 +1,5 @@
 /* pool/fork: a child's pools begin anew, whatever the parent's threads were doing. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -123,6 +124,8 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
 {
     set_up_queues();
     use_everything(NULL);
+    odi_pool_arm_monitor(&pool->team); /* which is not the child's */
+    assert_comes_true(LOCKED(&pool->team.lock, pool->monitor_present));
     assert_child_succeeds(grow_and_free, NULL);
     (void)od_pool_stop(pool, 0, NULL);
     assert_child_succeeds(grow_and_free, NULL); /* its stop has no deadline, whatever its parent's had */

@@ -144,6 +144,25 @@ QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
 
 /* ---- running ---- */
 
+QUEUE_TEST(jobs_that_meet_a_suspension_on_their_way_are_counted)
+{
+    od_pool *lone = lone_worker();
+    od_queue *queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    hold_a_worker(lone, &door);
+    add_many(queue, 5, count_job, &ran);
+    od_queue_suspend(queue);
+    gate_open(&door);
+    assert_comes_true(metrics_of(lone).diverted == 5);
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_resume(queue);
+    end_queue(queue);
+    assert_int_equal(atomic_load(&ran), 5);
+    assert_int_equal(od_pool_free(lone), OD_OK);
+}
+
 QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
 {
     for (size_t i = 0; i < WIDTHS; i++) {
@@ -189,6 +208,7 @@ QUEUE_TEST(a_job_whose_end_is_not_told_yet_is_pending)
 static struct {
     od_queue *queue;
     uint64_t inside, in_sync, beside;
+    int band;
 } counts;
 
 static void count_in_a_job(void *unused)
@@ -215,12 +235,16 @@ QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not)
     od_queue_release(counts.queue);
 }
 
-static void count_outside(void *queue) { counts.beside = od_queue_running(queue); }
+static void count_outside(void *queue)
+{
+    counts.beside = od_queue_running(queue);
+    counts.band = od_pool_current_band();
+}
 
 static void submit_to_its_own_full_queue(void *queue)
 {
     add(queue, no_job, NULL);
-    add(queue, count_outside, queue); /* there is no room: at once */
+    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, count_outside, queue); /* there is no room: at once */
 }
 
 /* On top of another job of its queue it runs outside of any run. */
@@ -234,6 +258,7 @@ QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
     counts.beside = 0;
     run_in(queue, submit_to_its_own_full_queue, queue);
     assert_int_equal(counts.beside, 2);
+    assert_int_equal(counts.band, OD_BAND_USER_INITIATED); /* its own */
     assert_int_equal(od_queue_running(queue), 0);
     assert_int_equal(metrics_of(pool).executed, 3);
     assert_int_equal(metrics_of(pool).ran_on_callers, 1);

@@ -201,7 +201,7 @@ QUEUE_TEST(whether_a_job_is_alone_can_be_asked)
         assert_true(od_queue_wait(asking.queue, HANG_NS));
         assert_int_equal(atomic_load(&asking.alone), 1 + (barrier_widths[i] == 1));
         od_queue_sync_barrier_begin(asking.queue, &scope);
-        ask(NULL);
+        run_synced(asking.other, ask, NULL); /* the barrier is further out */
         od_queue_sync_end(&scope);
         run_synced(asking.queue, ask, NULL);
         assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1 ? 4 : 2);
@@ -516,8 +516,11 @@ QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(seen, OD_BAND_BACKGROUND);
     od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, 0, below_the_queues_band, &seen);
-    end_queue(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(seen, OD_BAND_DEFAULT);
+    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_ENFORCE_BAND, below_the_queues_band, &seen);
+    end_queue(queue);
+    assert_int_equal(seen, OD_BAND_DEFAULT); /* that is no band of its own */
 }
 
 GUARDED_PROGRAM

@@ -63,6 +63,12 @@ static void begin_flow(int32_t width, uint32_t limit, od_overflow overflow, int 
     memset(flow.last, 0, sizeof flow.last);
 }
 
+/* In a child nobody waits before the caller. */
+static void find_room(void *queue)
+{
+    child_expects(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
+}
+
 QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
 {
     pthread_t producer;
@@ -75,6 +81,7 @@ QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
     assert_comes_true(odi_thread_sleeps(atomic_load(&flow.producer)) != 0);
     assert_int_equal(atomic_load(&flow.submitted), 10);
     assert_int_equal(waiting(flow.queue), 10);
+    assert_child_succeeds(find_room, flow.queue);
     od_queue_resume(flow.queue);
     pthread_join(producer, NULL);
     end_queue(flow.queue);
@@ -186,7 +193,7 @@ QUEUE_TEST(a_barrier_that_a_job_submits_to_its_own_full_queue_runs_after_that_jo
 {
     uint64_t inside = 1;
 
-    nest.queue = limited(1, 1, OD_OVERFLOW_WAITS);
+    nest.queue = limited(1, 1, OD_OVERFLOW_RUNS);
     atomic_store(&nest.ran, 0);
     add(nest.queue, submit_a_barrier, &inside);
     end_queue(nest.queue);
@@ -434,6 +441,31 @@ QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
     od_queue_release(target);
 }
 
+/* The layer above. */
+static atomic_int run_above;
+void od_task_run(void *task) { atomic_fetch_add(&run_above, 1); }
+void od_task_discard(void *task) {}
+void od_executor_run(void *job) { atomic_fetch_add(&run_above, 1); }
+void od_executor_discard(void *job) {}
+
+QUEUE_TEST(what_was_announced_before_passes_the_limit)
+{
+    od_queue *queue = limited(1, 1, OD_OVERFLOW_REFUSED);
+
+    od_queue_suspend(queue);
+    for (int i = 0; i < 2; i++) {
+        od_queue_async_due_task(queue, OD_QUEUE_BAND, queue);
+        od_queue_async_executor_job(queue, OD_QUEUE_BAND, queue);
+    }
+    od_queue_async_task(queue, OD_QUEUE_BAND, queue);
+    assert_false(od_queue_try_async_executor_job(queue, OD_QUEUE_BAND, queue));
+    assert_int_equal(od_queue_pending(queue), 4);
+    assert_int_equal(od_queue_refused(queue), 1);
+    od_queue_resume(queue);
+    end_queue(queue);
+    assert_int_equal(atomic_load(&run_above), 4);
+}
+
 QUEUE_TEST(try_works_whatever_the_overflow)
 {
     for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
@@ -468,8 +500,9 @@ QUEUE_TEST(a_stop_ends_the_wait_for_room)
     assert_comes_true(od_queue_pending(flow.queue) == 2);
     assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
     pthread_join(producer, NULL); /* what it submits from here on is discarded */
+    assert_true(od_queue_try_async(flow.queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL)); /* for no want of room */
     assert_int_equal(atomic_load(&flow.ran), 0);
-    assert_int_equal(all_done(other), 20);
+    assert_int_equal(all_done(other), 21);
     end_pool(other, flow.queue);
 }
 

@@ -302,6 +302,7 @@ TEST(a_stack_that_cannot_be_had_is_halved)
 TEST(a_thread_that_cannot_be_had_is_an_error_value)
 {
     visitor it = {0};
+    sigset_t now;
 
     atomic_store(&before_thread, no_thread);
     atomic_store(&thread_attempts, 0);
@@ -309,6 +310,8 @@ TEST(a_thread_that_cannot_be_had_is_an_error_value)
     assert_int_equal(atomic_load(&thread_attempts), 3); /* 4, 2 and 1 MiB */
     atomic_store(&before_thread, NULL);
     assert_false(atomic_load(&it.started));
+    pthread_sigmask(SIG_SETMASK, NULL, &now);
+    assert_int_equal(sigismember(&now, SIGUSR1), 0); /* the caller's are as they were */
 }
 
 /* ---- pages ---- */

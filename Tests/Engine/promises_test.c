@@ -130,6 +130,20 @@ ON_ONE(a_pool_says_whether_its_stop_is_over)
 
 /* ---- threads ---- */
 
+static void end_what_did_not_begin(void *unused) { od_blocking_end(); }
+
+static void end_it_on_a_worker(void *unused)
+{
+    od_pool_submit(pool_of(1), OD_BAND_DEFAULT, end_what_did_not_begin, NULL);
+    odi_clock_sleep(HANG_NS);
+}
+
+TEST(an_end_of_blocking_that_did_not_begin_traps_by_name)
+{
+    od_blocking_end(); /* a thread that is no worker is not asked */
+    assert_child_traps(end_it_on_a_worker, NULL, "od_blocking_end was called without od_blocking_begin");
+}
+
 static void *look_at_another_thread(void *unused)
 {
     bool right = !od_thread_is_main() && od_fork_wanted();
@@ -490,4 +504,5 @@ TEST(a_description_that_does_not_fit_is_cut)
     od_machine_free(machine);
 }
 
+CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

@@ -431,6 +431,27 @@ MEMORY_TEST(a_timer_that_goes_on_has_another_record_reserved)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* It was given to the pool before, and the line has no memory for it: it counts as begun. */
+MEMORY_TEST(what_a_worker_meets_of_a_suspended_queue_without_memory_runs)
+{
+    od_pool *pool = lone_worker();
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    hold_a_worker(pool, &door);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    od_queue_suspend(queue);
+    atomic_store(&grants, 0);
+    gate_open(&door);
+    bool came = COMES_TRUE(atomic_load(&ran) == 1);
+    atomic_store(&grants, -1);
+    assert_true(came);
+    od_queue_resume(queue);
+    end_queue(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- what was taken for a shortage ---- */
 
 static struct {

@@ -184,6 +184,7 @@ TEST(masks_follow_the_policy)
     /* A spare worker has a home, and no CPU of its own. */
     assert_int_equal(odi_plan_place(plan, 6).node, plan->places[2].node);
     assert_int_equal(odi_plan_place(plan, 6).cpu, -1);
+    assert_int_equal(odi_plan_place(plan, plan->worker_count).cpu, -1);
     assert_true(odi_plan_mask(plan, 6, &mask));
     assert_int_equal(odi_cpu_mask_count(&mask), 4);
     odi_plan_free(plan);

@@ -666,6 +666,24 @@ TEST(a_pool_that_stands_still_says_who_waits_for_what)
     assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group\n"));
 }
 
+TEST(of_many_that_wait_four_are_named_and_the_others_counted)
+{
+    od_pool *pool = pool_of(6);
+    char text[512] = "";
+    gate door = {0};
+    int named = 0;
+
+    submit_many(pool, 6, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 6);
+    odi_describe_waits_above(pool, text, sizeof text);
+    for (const char *at = text; (at = strstr(at, "a closure blocks")) != NULL; at++)
+        named++;
+    assert_int_equal(named, 4);
+    assert_non_null(strstr(text, "; and 2 more"));
+    gate_open(&door);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static char warned[512];
 static atomic_int warnings;
 

@@ -468,6 +468,13 @@ WORKER_TEST(a_wake_is_counted_once_whether_it_finds_work_or_not)
     od_metrics metrics = metrics_of(pool);
     assert_true(metrics.useful_wakes > 0);
     assert_true(metrics.useful_wakes + metrics.spurious_wakes <= metrics.parks);
+    assert_true(metrics.failed_steals > 0);
+    for (uint64_t wakes = 1; wakes <= 2; wakes++) { /* the second follows one that found nothing */
+        odi_team_publish(&pool->team, &pool->team.sites[0]);
+        assert_comes_true(metrics_of(pool).parks >= metrics.parks + wakes);
+        assert_comes_true(idle_ones_sleep(pool, 1));
+    }
+    assert_true(metrics_of(pool).spurious_wakes > metrics.spurious_wakes);
     od_pool_free(pool);
 }
 
