@@ -8,7 +8,8 @@ extension Conformance {
         func holds(on surface: Surface, kind: QueueKind) {
             let (queue, group, runs) = (surface.inactive(kind), surface.group(), Counter())
             for _ in 0..<20 { queue.async(group: group) { runs.add() } }
-            #expect(!group.wait(milliseconds: 10))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             #expect(runs.count == 0)
             queue.activate()
             group.wait()
@@ -40,7 +41,8 @@ extension Conformance {
             queue.suspend()
             queue.async(group: group) {}
             queue.activate()
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             queue.resume()
             group.wait()
         }
@@ -51,7 +53,8 @@ extension Conformance {
             queue.suspend()
             queue.async(group: group) {}
             queue.resume()
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             queue.activate()
             group.wait()
         }
@@ -60,7 +63,7 @@ extension Conformance {
         func sync(on surface: Surface) {
             let (queue, other, isActive) = (surface.inactive(.serial), surface.serial("other"), Counter())
             other.async {
-                linger(milliseconds: 5)
+                settle()
                 isActive.add()
                 queue.activate()
             }

@@ -21,11 +21,11 @@ extension Conformance {
                 log.note("barrier")
             }
             for _ in 0..<3 { queue.async(group: group) { log.note("after") } }
-            linger(milliseconds: 5)
+            settle()
             #expect(log.all == [])
             before.open()
             #expect(eventually { log.all.count == 2 })
-            linger(milliseconds: 5)
+            settle()
             #expect(log.all == ["before", "before"])
             inside.open()
             group.wait()
@@ -128,7 +128,8 @@ extension Conformance {
             queue.suspend()
             gate.open()
             #expect(eventually { log.all == ["write"] })
-            #expect(!group.wait(milliseconds: 10))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             #expect(log.all == ["write"])
             queue.resume()
             group.wait()
@@ -169,7 +170,7 @@ extension Conformance {
             }
             #expect(eventually { gate.arrivals == 1 })
             onThread { queue.sync { log.note("read") } }
-            linger(milliseconds: 5)
+            settle()
             #expect(log.all == [])
             gate.open()
             #expect(eventually { log.all.count == 2 })
@@ -185,7 +186,7 @@ extension Conformance {
             }
             queue.async(group: group, surface.barrierItem { log.note("barrier") })
             queue.async(group: group) { log.note("after") }
-            linger(milliseconds: 5)
+            settle()
             gate.open()
             group.wait()
             #expect(log.all == ["before", "barrier", "after"])
@@ -228,7 +229,7 @@ extension Conformance {
             queue.add { log.note("before") }
             queue.addBarrier { log.note("barrier") }
             queue.add { log.note("after") }
-            linger(milliseconds: 5)
+            settle()
             gate.open()
             queue.waitUntilAllAreFinished()
             #expect(log.all == ["before", "before", "barrier", "after"])
@@ -242,7 +243,7 @@ extension Conformance {
             if surface.expects(.barrierOnSuspended, theirs: true, ours: false) {
                 #expect(eventually { runs.count == 1 })
             } else {
-                linger()
+                settle()
                 #expect(runs.count == 0)
             }
             queue.isSuspended = false

@@ -52,7 +52,7 @@ extension Conformance {
             if surface.expects(.barrierAndDependencies, theirs: false, ours: true) {
                 #expect(eventually { log.all == ["barrier"] })
             } else {
-                linger()
+                settle()
                 #expect(log.all == [])
             }
             gate.open()
@@ -136,7 +136,7 @@ extension Conformance {
             if surface.expects(.dependencyRemoved, theirs: false, ours: true) {
                 #expect(eventually { runs.count == 1 })
             } else {
-                linger(milliseconds: 20)
+                settle()
                 #expect(runs.count == 0)
                 unit.cancel()
             }
@@ -151,7 +151,7 @@ extension Conformance {
             if surface.expects(.dependencyAdded, theirs: false, ours: true) {
                 #expect(eventually { log.all == [1, 2] })
             } else {
-                linger(milliseconds: 20)
+                settle()
                 #expect(log.all == [])
                 queue.add(first)
                 second.waitUntilFinished()

@@ -80,24 +80,26 @@ extension Conformance {
             let (queue, group) = (surface.serial(), surface.group())
             queue.suspend()
             queue.async(group: group) {}
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             queue.resume()
             group.wait()
         }
 
         @Test("wakes everybody who waits", arguments: Surface.all)
         func severalWaiters(on surface: Surface) {
-            let (group, woken, queue) = (surface.group(), Counter(), surface.concurrent())
+            let (group, woken) = (surface.group(), Counter())
             group.enter()
-            queue.async {
-                linger(milliseconds: 5)
-                group.leave()
+            for _ in 0..<5 {
+                onThread {
+                    group.wait()
+                    woken.add()
+                }
             }
-            onThreads(5) { _ in
-                group.wait()
-                woken.add()
-            }
-            #expect(woken.count == 5)
+            settle()
+            #expect(woken.count == 0)
+            group.leave()
+            #expect(eventually { woken.count == 5 })
         }
 
         @Test("holds whoever waits as long as a closure enters it again", arguments: Surface.all)
@@ -171,8 +173,7 @@ extension Conformance {
                 group.enter()
                 group.notify(on: queue) { notified.add() }
             }
-            linger()
-            queue.sync {}
+            settle()
             #expect(notified.count == 0)
         }
     }
@@ -185,7 +186,7 @@ extension Conformance {
             for _ in 0..<100 { queue.async(group: group) { runs.add() } }
             group.notify(on: queue) { seen.note(runs.count) }
             #expect(eventually { seen.all.count == 1 })
-            linger()
+            settle()
             #expect(seen.all == [100])
         }
 
@@ -219,7 +220,7 @@ extension Conformance {
             }
             group.leave()
             queue.async(group: done) { log.note(3) }
-            linger()
+            settle()
             gate.open()
             done.wait()
             #expect(log.all == [1, 2, 3])
@@ -279,14 +280,18 @@ extension Conformance {
 
         @Test("runs on the queue that was named", arguments: Surface.all)
         func onItsQueue(on surface: Surface) {
-            let (queue, group, crowd) = (surface.serial(), surface.group(), Crowd())
+            let (queue, group, crowd, visits) = (surface.serial(), surface.group(), Crowd(), Counter())
+            @Sendable func visit() {
+                crowd.visit { usleep(100) }
+                visits.add()
+            }
             for _ in 0..<20 {
                 group.enter()
-                group.notify(on: queue) { crowd.visit { usleep(100) } }
-                queue.async { crowd.visit { usleep(100) } }
+                group.notify(on: queue) { visit() }
+                queue.async { visit() }
                 group.leave()
             }
-            #expect(eventually { queue.sync { crowd.now } == 0 })
+            #expect(eventually { visits.count == 40 })
             #expect(crowd.most == 1)
         }
 
@@ -305,7 +310,7 @@ extension Conformance {
             let (queue, group, count) = (surface.serial(), surface.group(), Counter())
             queue.suspend()
             group.notify(on: queue) { count.add() }
-            linger(milliseconds: 5)
+            settle()
             #expect(count.count == 0)
             queue.resume()
             #expect(eventually { count.count == 1 })

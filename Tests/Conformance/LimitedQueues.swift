@@ -27,12 +27,16 @@ extension Conformance {
             #expect(crowd.most <= limit)
         }
 
-        @Test("does run as many at once", arguments: Surface.all, [2, 3, 4])
+        @Test("does run as many at once", arguments: Surface.all, [1, 2, 3, 4])
         func fullWidth(on surface: Surface, limit: Int) {
-            let (queue, meeting, met) = (surface.operations(limit: limit), Meeting(of: limit), Counter())
-            for _ in 0..<limit { queue.add { if meeting.attend() { met.add() } } }
+            let (queue, gate) = (surface.operations(limit: limit), Gate())
+            for _ in 0..<limit + 3 { queue.add { gate.pass() } }
+            #expect(eventually { gate.arrivals >= limit })
+            settle()
+            #expect(gate.arrivals == limit)
+            gate.open()
             queue.waitUntilAllAreFinished()
-            #expect(met.count == limit)
+            #expect(gate.arrivals == limit + 3)
         }
 
         @Test("has none unless told", arguments: Surface.all)
@@ -67,8 +71,8 @@ extension Conformance {
                 if !forWaiting { #expect(eventually { begun.count == 1 }) }
             }
             queue.isSuspended = false
-            linger(milliseconds: 5)
-            #expect(met.count == 0)
+            settle()
+            #expect(begun.count == 1)
             queue.limit = 3
             queue.waitUntilAllAreFinished()
             #expect(met.count == 3)
@@ -76,14 +80,18 @@ extension Conformance {
 
         @Test("runs fewer at once after the limit was lowered", arguments: Surface.all)
         func lowered(on surface: Surface) {
-            let (queue, gate, crowd) = (surface.operations(limit: 3), Gate(), Crowd())
-            for _ in 0..<3 { queue.add { gate.pass() } }
-            #expect(eventually { gate.arrivals == 3 })
+            let (queue, first, then) = (surface.operations(limit: 3), Gate(), Gate())
+            for _ in 0..<3 { queue.add { first.pass() } }
+            #expect(eventually { first.arrivals == 3 })
             queue.limit = 1
-            for _ in 0..<30 { queue.add { crowd.visit() } }
-            gate.open()
+            for _ in 0..<30 { queue.add { then.pass() } }
+            first.open()
+            #expect(eventually { then.arrivals >= 1 })
+            settle()
+            #expect(then.arrivals == 1)
+            then.open()
             queue.waitUntilAllAreFinished()
-            #expect(crowd.most == 1)
+            #expect(then.arrivals == 30)
         }
 
         @Test("takes closures from its closures", arguments: Surface.all, [1, 2])
@@ -153,7 +161,7 @@ extension Conformance {
             let (queue, runs) = (surface.operations(limit: limit), Counter())
             queue.isSuspended = true
             for _ in 0..<10 { queue.add { runs.add() } }
-            linger(milliseconds: 5)
+            settle()
             #expect(runs.count == 0)
             #expect(queue.pending == 10)
             queue.isSuspended = false
@@ -188,7 +196,7 @@ extension Conformance {
             queue.isSuspended = true
             gate.open()
             #expect(eventually { log.all == [1] })
-            linger(milliseconds: 5)
+            settle()
             #expect(log.all == [1])
             queue.isSuspended = false
             queue.waitUntilAllAreFinished()

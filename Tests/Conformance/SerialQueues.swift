@@ -1,5 +1,13 @@
 import Foundation
+import OverdriveCore
 import Testing
+
+/// What the calling thread has had of the CPUs.
+private func cpuTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
 
 extension Conformance {
     @Suite("A serial queue")
@@ -7,23 +15,20 @@ extension Conformance {
         @Test("computes beside others, as many at a time as there are CPUs or as there are queues", arguments: Surface.all)
         func threads(on surface: Surface) {
             let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
-            let (inside, over) = (Counter(), Counter())
-            let queues = (0..<count).map { surface.serial("busy \($0)") }
-            for queue in queues {
-                queue.async {
-                    inside.add()
-                    while over.count == 0 {}
+            let expected = surface.expects(.overcommit, theirs: count, ours: Scheduler.shared.workerCount)
+            let (crowd, group) = (Crowd(), surface.group())
+            for number in 0..<count {
+                surface.serial("busy \(number)").async(group: group) {
+                    crowd.visit {
+                        compute(until: { crowd.most >= expected })
+                        // Where there are more of them: so long that these had their turns on the CPUs as well.
+                        let end = cpuTime() + .milliseconds(10)
+                        while expected < count, cpuTime() < end {}
+                    }
                 }
             }
-            let all = surface.expects(.overcommit, theirs: true, ours: false)
-            if all {
-                #expect(eventually { inside.count == count })
-            } else {
-                linger(milliseconds: 100)
-                #expect(inside.count < count)
-            }
-            over.add()
-            #expect(eventually { inside.count == count })
+            group.wait()
+            #expect(crowd.most == expected)
         }
 
         @Test("starts closures in the order of submission", arguments: Surface.all)

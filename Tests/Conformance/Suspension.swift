@@ -9,7 +9,8 @@ extension Conformance {
             let (queue, group, runs) = (surface.queue(kind), surface.group(), Counter())
             queue.suspend()
             for _ in 0..<20 { queue.async(group: group) { runs.add() } }
-            #expect(!group.wait(milliseconds: 10))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             #expect(runs.count == 0)
             queue.resume()
             group.wait()
@@ -22,7 +23,8 @@ extension Conformance {
             for _ in 0..<depth { queue.suspend() }
             queue.async(group: group) { runs.add() }
             for _ in 1..<depth { queue.resume() }
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             queue.resume()
             group.wait()
             #expect(runs.count == 1)
@@ -50,7 +52,8 @@ extension Conformance {
             }
             queue.async(group: group) { log.note(2) }
             suspended.pass()
-            #expect(!group.wait(milliseconds: 10))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             #expect(log.all == [1])
             queue.resume()
             group.wait()
@@ -79,7 +82,7 @@ extension Conformance {
             queue.suspend()
             queue.async { crowd.visit() }
             queue.resume()
-            linger(milliseconds: 5)
+            settle()
             gate.open()
             queue.sync {}
             #expect(crowd.most == 1)

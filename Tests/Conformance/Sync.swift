@@ -16,13 +16,19 @@ extension Conformance {
 
         @Test("runs on the calling thread although it had to wait", arguments: Surface.all)
         func threadAfterWaiting(on surface: Surface) {
-            let (queue, gate) = (surface.serial(), Gate())
+            let (queue, gate, log) = (surface.serial(), Gate(), Log<String>())
             queue.async { gate.pass() }
-            onThreads(1) { _ in
-                linger(milliseconds: 5)
+            onThread {
+                settle()
+                log.note("waits")
                 gate.open()
             }
-            #expect(queue.sync { threadIdentity() } == threadIdentity())
+            let thread = queue.sync {
+                log.note("runs")
+                return threadIdentity()
+            }
+            #expect(thread == threadIdentity())
+            #expect(log.all == ["waits", "runs"])
         }
 
         @Test("returns what the closure returns", arguments: Surface.all, QueueKind.allCases)
@@ -110,7 +116,7 @@ extension Conformance {
             let (queue, isResumed, seen) = (surface.serial(), Counter(), Log<Int>())
             queue.suspend()
             onThread { queue.sync { seen.note(isResumed.count) } }
-            linger()
+            settle()
             #expect(seen.all == [])
             isResumed.add()
             queue.resume()

@@ -35,7 +35,8 @@ extension Conformance {
             let (queue, group) = (surface.queue(.serial, on: target), surface.group())
             target.suspend()
             queue.async(group: group) {}
-            #expect(!group.wait(milliseconds: 10))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             target.resume()
             group.wait()
         }
@@ -47,7 +48,8 @@ extension Conformance {
             queue.suspend()
             queue.async(group: group) {}
             #expect(target.sync { 1 } == 1)
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             queue.resume()
             group.wait()
         }
@@ -89,7 +91,8 @@ extension Conformance {
             target.suspend()
             queue.activate()
             queue.async(group: group) {}
-            #expect(!group.wait(milliseconds: 5))
+            settle()
+            #expect(!group.wait(milliseconds: 0))
             target.resume()
             group.wait()
         }

@@ -12,3 +12,11 @@ package func makeScheduler(
         fatalError("a test's scheduler could not be made: \(error)")
     }
 }
+
+/// Waits until a closure of each band has run that is submitted now: the only worker that is free has run before whatever
+/// it may.
+package func takeTurns(on scheduler: Scheduler) {
+    let turns = WaitGroup()
+    for qos in TaskQueue.QoS.allCases { TaskQueue(qos: qos, scheduler: scheduler).async(group: turns) {} }
+    turns.wait()
+}

@@ -65,6 +65,17 @@ private let hasFailed = Atomic(false)
 
 /// Waits until `condition` holds. False: it never did.
 package func eventually(_ condition: () -> Bool) -> Bool {
+    holds(condition) { usleep(200) }
+}
+
+/// Like ``eventually(_:)`` on the part of a closure that computes: it keeps its worker, to which it never looks blocked, and
+/// lets whoever else wants the CPU have it.
+@discardableResult
+package func compute(until condition: () -> Bool) -> Bool {
+    holds(condition) { sched_yield() }
+}
+
+private func holds(_ condition: () -> Bool, pausing pause: () -> Void) -> Bool {
     let begin = ContinuousClock.now
     while !condition() {
         let limit = hasFailed.load(ordering: .relaxed) ? patienceAfterFailure : patience
@@ -72,7 +83,7 @@ package func eventually(_ condition: () -> Bool) -> Bool {
             hasFailed.store(true, ordering: .relaxed)
             return false
         }
-        usleep(200)
+        pause()
     }
     return true
 }

@@ -71,3 +71,14 @@ extension Queue {
         }
     }
 }
+
+extension Surface {
+    /// Waits until a closure that is submitted now, for so much later, has run: what was due by then and could go on has
+    /// run as well.
+    func pass(milliseconds: Int) {
+        let isOver = Gate()
+        serial().after(milliseconds: milliseconds) { isOver.open() }
+        isOver.pass()
+        settle()
+    }
+}

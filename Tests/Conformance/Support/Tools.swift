@@ -4,9 +4,10 @@ import Foundation
 /// Hang detection in waits that a surface offers itself: far beyond what anything here takes.
 let patience = 30.0
 
-/// Gives what must not happen a while to happen.
-func linger(milliseconds: UInt32 = 10) {
-    usleep(milliseconds * 1000)
+/// Waits until every other thread of the process sleeps: what was to happen without this one has happened, and who is to
+/// wait waits.
+func settle() {
+    guard comesToRest() else { preconditionFailure("a scenario's process never came to rest") }
 }
 
 /// Runs `body` on POSIX threads of their own, all at once, and waits for them.
