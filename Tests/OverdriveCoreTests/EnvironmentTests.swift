@@ -24,7 +24,7 @@ struct EnvironmentTests {
     func malformed(value: String) async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [value] in
             setenv("OVERDRIVE_WORKERS", value, 1)
-            #expect(Scheduler.shared.workerCount >= 1)
+            #expect(Scheduler.shared.workerCount == Machine.current.workerCount)
             let result = try await TaskQueue().run { 5 }
             #expect(result == 5)
         }
@@ -37,8 +37,11 @@ struct EnvironmentTests {
     func placement(name: String) async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [name] in
             setenv("OVERDRIVE_PLACEMENT", name, 1)
-            let result = try await TaskQueue().run { 5 }
-            #expect(result == 5)
+            let planned = try plannedCPUs(name, workers: Scheduler.shared.workerCount)
+            let place = Log<[Int]>()
+            TaskQueue().async { place.note(allowedCPUs()) }
+            #expect(eventually { place.all.count == 1 })
+            #expect(planned.contains(place.all[0]))
         }
         let output = written(result?.standardErrorContent)
         #expect(!output.contains("overdrive: "))

@@ -71,16 +71,18 @@ struct RunWithinTests {
                 while queue.pendingTaskCount > 0 { await Task.yield() }
             }
         }.value
-        let (gate, waited) = (Gate(), Counter())
+        let (gate, waiter, waited) = (Gate(), Log<String>(), Counter())
         let runs = Task(executorPreference: scheduler) {
             try await queue.run { gate.pass() }
         }
         while gate.arrivals == 0 { await Task.yield() }
         onThread {
+            waiter.note(thisThread())
             queue.waitUntilAllTasksAreFinished()
             waited.add()
         }
-        for _ in 0..<100 { await Task.yield() }
+        while waiter.all.isEmpty { await Task.yield() }
+        #expect(comesToRest(Set(waiter.all)))
         #expect(waited.count == 0)
         gate.open()
         try await runs.value

@@ -10,23 +10,25 @@ struct SchedulerTests {
         #expect(try Scheduler(workers: count).workerCount == count)
     }
 
-    @Test("has at least one worker when it follows the machine, and the name that it is given")
+    @Test("has as many workers as suit the machine unless it is told, and the name that it is given")
     func defaults() throws {
         let scheduler = try Scheduler()
-        #expect(scheduler.workerCount >= 1)
+        #expect(scheduler.workerCount == Machine.current.workerCount)
         #expect(scheduler.name == "overdrive")
         #expect(try Scheduler(name: "à la carte, a very long name").name == "à la carte, a very long name")
         #expect(Scheduler.shared === Scheduler.shared)
-        #expect(Scheduler.shared.workerCount >= 1)
+        #expect(Scheduler.shared.workerCount == Machine.current.workerCount)
     }
 
     @Test("takes every placement", arguments: Scheduler.Placement.allCases)
     func placement(_ placement: Scheduler.Placement) throws {
         let queue = TaskQueue(scheduler: try Scheduler(workers: 2, placement: placement))
-        let runs = Counter()
-        for _ in 0..<100 { queue.async { runs.add() } }
+        let places = Log<[Int]>()
+        for _ in 0..<100 { queue.async { places.note(allowedCPUs()) } }
         queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 100)
+        let planned = try plannedCPUs("\(placement)", workers: 2)
+        #expect(places.all.count == 100)
+        #expect(places.all.allSatisfy(planned.contains))
     }
 
     @Test("refuses absurd numbers of workers with a sentence", arguments: [0, -1, 1_025, 5_000_000_000, .max, .min])
@@ -97,12 +99,18 @@ struct SchedulerTests {
         gate.open()
         queue.waitUntilAllTasksAreFinished()
         #expect(eventually { scheduler.metrics.active <= 2 })
-        let crowd = Crowd()
-        for _ in 0..<500 { queue.async { crowd.visit() } }
+        let (crowd, meeting) = (Crowd(), Meeting(of: 2))
+        for _ in 0..<500 { queue.async { crowd.visit { meeting.attend() } } }
         queue.waitUntilAllTasksAreFinished()
-        #expect(crowd.most <= 2)
+        #expect(crowd.most == 2)
+    }
+
+    @Test("follows the machine's limits again when its number is taken back")
+    func followsAgain() throws {
+        let suits = Machine.current.workerCount
+        let scheduler = makeScheduler(workers: suits + 1)
         try scheduler.setWorkerCount(nil)
-        #expect(scheduler.workerCount >= 1, "follows the machine's limits again")
+        #expect(scheduler.workerCount == suits)
     }
 
     // MARK: - Counts
@@ -127,7 +135,7 @@ struct SchedulerTests {
         #expect(metrics.threadsStarted >= 1 && metrics.threadsStarted <= workers)
         #expect(metrics.threadFailures == 0)
         #expect(metrics.mostSpares == 0)
-        #expect(metrics.injectorClosures >= metrics.injectorBatches)
+        #expect(metrics.injectorBatches >= 1 && metrics.injectorClosures >= metrics.injectorBatches)
         #expect(zip(metrics.stolen, metrics.steals).allSatisfy { $0 >= $1 })
         #expect(metrics.stolen.count == 3 && metrics.steals.count == 3)
     }

@@ -21,6 +21,18 @@ struct SyncTests {
     @Test("holds one of a limited queue's places")
     func limited() {
         let queue = TaskQueue(maxConcurrentTaskCount: 2, scheduler: makeScheduler(workers: 4))
+        let (gate, threads) = (Gate(), Log<String>())
+        for _ in 0..<3 {
+            onThread {
+                threads.note(thisThread())
+                queue.sync { gate.pass() }
+            }
+        }
+        #expect(eventually { threads.all.count == 3 })
+        #expect(comesToRest(Set(threads.all)))
+        #expect(gate.arrivals == 2)
+        gate.open()
+        #expect(eventually { gate.arrivals == 3 })
         let crowd = Crowd()
         onThreads(4) { thread in
             for _ in 0..<200 {

@@ -114,19 +114,17 @@ struct WorkItemTests {
     @Test("waited for keeps no queue that is suspended and let go meanwhile")
     func waitKeepsNoQueue() {
         let holder = Holder<TaskQueue?>(TaskQueue.serial(scheduler: makeScheduler()))
-        let (gate, runs) = (Gate(), Counter())
+        let (gate, waiter, runs) = (Gate(), Log<String>(), Counter())
         let item = WorkItem { runs.add() }
         holder.value?.async { gate.pass() }
         holder.value?.async(execute: item)
         onThreads(2) { thread in
             if thread == 0 {
+                waiter.note(thisThread())
                 #expect(item.wait(timeout: .seconds(20)) == .success)
             } else {
-                // So that the other one waits; where it does not yet, there is nothing to be seen.
-                let never = WaitGroup()
-                never.enter()
-                _ = never.wait(timeout: .milliseconds(20))
-                never.leave()
+                #expect(eventually { waiter.all.count == 1 })
+                #expect(comesToRest(Set(waiter.all)))
                 holder.value?.suspend()
                 holder.value = nil
                 gate.open()
@@ -156,7 +154,7 @@ struct WorkItemTests {
         started.pass()
         item.cancel()
         #expect(item.isCancelled)
-        #expect(item.wait(timeout: .milliseconds(5)) == .timedOut)
+        #expect(item.wait(timeout: .zero) == .timedOut)
         #expect(item.description == "WorkItem (running, cancelled)")
         gate.open()
         item.wait()
