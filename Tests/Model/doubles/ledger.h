@@ -1,4 +1,4 @@
-/* job_count.h — who got which entry: each exactly once, whole, and in order per taker.
+/* ledger.h — who got which entry: each exactly once, whole, and in order per taker.
  *
  * Entry `n` carries code n + 1 and context ~n. Every thread notes in its own row, so that the
  * ledger itself orders nothing.
@@ -26,6 +26,14 @@ static void ledger_note(odi_entry entry)
     model_check(entry.context == ~(entry.code - 1));
     model_check(ledger[row].count < LEDGER_ROOM);
     ledger[row].entry[ledger[row].count++] = (unsigned)entry.code - 1;
+}
+
+static inline bool ledger_has(unsigned row, unsigned n)
+{
+    for (unsigned i = 0; i < ledger[row].count; i++)
+        if (ledger[row].entry[i] == n)
+            return true;
+    return false;
 }
 
 /* Entries [0, pushed) were noted exactly once, by the threads and the verifier together. */

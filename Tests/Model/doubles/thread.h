@@ -17,6 +17,7 @@ static struct {
     odi_atomic(bool) ready;
     void (*body)(void *);
     void *argument;
+    unsigned by; /* which thread */
 } started[STARTED_THREADS];
 
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes, const char *name)
@@ -28,6 +29,7 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes, c
         return EAGAIN;
     started[n].body = body;
     started[n].argument = argument;
+    started[n].by = model_thread();
     odi_store_release(&started[n].ready, true, none);
     return 0;
 }

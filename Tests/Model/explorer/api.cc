@@ -211,10 +211,15 @@ unsigned model_choose(unsigned count)
     return (unsigned)machine().perform(request).value;
 }
 
-void model_reaches_at(const model_outcome_named *outcome, bool holds)
+unsigned model_met(unsigned thread, const char *what)
 {
-    if (!machine().preparing())
-        machine().note_named(outcome, holds);
+    unsigned count = 0;
+
+    for (const Event &event : machine().graph().events[thread]) {
+        bool is_second_half = event.kind == Kind::Write && event.updates;
+        count += !is_second_half && (strcmp(event.site->op, what) == 0 || strcmp(event.site->function, what) == 0);
+    }
+    return count;
 }
 
 void model_outcome(unsigned slot, int64_t value) { machine().set_outcome(slot, value); }

@@ -35,7 +35,7 @@ void Machine::start(const model_scenario *scenario)
         threads_count_++;
     for (unsigned t = 0; t <= threads_count_; t++) {
         threads_[t].fiber.prepare(memory.stack_of(t), Memory::kStack);
-        threads_[t].body = t < threads_count_ ? scenario->threads[t] : scenario->verify;
+        threads_[t].body = t < threads_count_ ? scenario->threads[t] : verify_and_look;
     }
     memory.restore_pristine();
     forget_locals();
@@ -52,6 +52,16 @@ void Machine::enter(void *argument)
     thread->body();
     machine().pause(State::Finished);
     broken("a finished thread was resumed");
+}
+
+void Machine::verify_and_look()
+{
+    const model_scenario *scenario = machine().scenario_;
+
+    if (scenario->verify != nullptr)
+        scenario->verify();
+    if (scenario->reached != nullptr)
+        machine().reached_ = scenario->reached();
 }
 
 void Machine::resume(unsigned thread)
@@ -117,7 +127,7 @@ End Machine::run(Graph &graph)
     memory.restore_prepared();
     failure_.clear();
     outcomes_ = 0;
-    named_.clear();
+    reached_ = 0;
     for (unsigned t = 0; t <= threads; t++) {
         threads_[t].pos = 0;
         threads_[t].state = State::Ready;
@@ -142,7 +152,7 @@ End Machine::run(Graph &graph)
         case Rest::Asleep: break;
         }
     }
-    if (scenario_->verify != nullptr) {
+    if (scenario_->verify != nullptr || scenario_->reached != nullptr) {
         Clock end;
         for (unsigned t = 0; t < threads; t++) {
             if (graph.length(t) > 0)

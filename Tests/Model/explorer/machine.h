@@ -66,8 +66,7 @@ public:
     const int64_t *outcome() const { return outcome_; }
     unsigned outcomes() const { return outcomes_; }
     void set_outcome(unsigned slot, int64_t value);
-    void note_named(const model_outcome_named *outcome, bool holds) { named_.emplace_back(outcome, holds); }
-    const std::vector<std::pair<const model_outcome_named *, bool>> &named() const { return named_; }
+    unsigned reached() const { return reached_; } // which of its outcomes, by this execution
     void fail_at_the_end(const std::string &what) { failure_ = what; }
     unsigned thread_count() const { return threads_count_; }
     Graph &graph() { return *graph_; }
@@ -90,6 +89,7 @@ private:
         bool has_written = false; // in its last round of a wait, to something that it does not wait for
     };
     static void enter(void *thread);
+    static void verify_and_look();
     void resume(unsigned thread);
     void pause(State state);
     bool everything_ended() const;
@@ -111,7 +111,7 @@ private:
     bool replaying_ = false;
     bool resting_ = false; // threads that wait look again, and read what is newest
     std::string failure_;
-    std::vector<std::pair<const model_outcome_named *, bool>> named_; // in this execution
+    unsigned reached_ = 0;
     int64_t outcome_[16];
     unsigned outcomes_ = 0;
 };

@@ -10,7 +10,7 @@
 //     --no-liveness              does not ask whether those who wait are left waiting for ever
 //     --no-spurious              a futex wait never returns for nothing
 //     --no-load-buffering        does not look for loads that only RC11 keeps in place
-//     --outcomes                 prints the outcomes that were seen
+//     --outcomes                 prints the outcomes that were seen, and how often those that it names
 //     --replay STRING            runs one execution of the one named scenario
 //
 // Exit status: 0 all passed; 1 a failing execution was found; 2 something was not explored to
@@ -44,6 +44,8 @@ void print_counts(const Counts &counts)
 
 void print_outcomes()
 {
+    for (const Reached &it : search().reached())
+        printf("     %llu reach %s\n", (unsigned long long)it.executions, it.condition.c_str());
     for (const auto &outcome : search().outcomes()) {
         printf("    ");
         for (int64_t value : outcome)

@@ -4,9 +4,9 @@
 // optimal dynamic partial order reduction" (POPL 2022). README.md retells it.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "graph.h"
@@ -30,6 +30,12 @@ struct Counts {
 
 enum class Verdict { Passed, Failed, Incomplete };
 
+// An outcome that the scenario names, and by how many executions.
+struct Reached {
+    std::string condition;
+    uint64_t executions = 0;
+};
+
 class Search {
 public:
     Verdict explore(const model_scenario *scenario, const Limits &limits);
@@ -39,7 +45,7 @@ public:
     // Empty where it is no single execution that failed.
     bool has_failing_graph() const { return !frames_.empty(); }
     const Graph &failing_graph() const { return *frames_.back()->graph_ptr(); }
-    size_t named_outcomes() const { return named_.size(); }
+    const std::vector<Reached> &reached() const { return reached_; }
     const std::set<std::vector<int64_t>> &outcomes() const { return outcomes_; }
 
 private:
@@ -62,12 +68,13 @@ private:
     bool complete_update(Id read);
     void add_revisits(Id store);
     void push_frame();
+    std::string missed(bool has_one_end) const;
 
     std::vector<std::unique_ptr<Frame>> frames_;
     std::vector<std::unique_ptr<Frame>> spare_;
     Counts counts_;
     std::set<std::vector<int64_t>> outcomes_;
-    std::map<const model_outcome_named *, bool> named_; // reached?
+    std::vector<Reached> reached_;
 };
 
 Search &search();

@@ -13,7 +13,7 @@ namespace litmus {
 
 namespace {
 
-uint64_t *words; // x, y
+uint64_t *words; // x, y, what was seen
 
 model_site at(const char *op, int line, model_order order = MODEL_RELAXED)
 {
@@ -35,7 +35,7 @@ bool take(unsigned i)
     return model_cas(&words[i], 8, &is_free, 1, SITE("cas", MODEL_ACQREL));
 }
 
-void prepare() { words = static_cast<uint64_t *>(model_calloc(2, sizeof *words)); }
+void prepare() { words = static_cast<uint64_t *>(model_calloc(3, sizeof *words)); }
 
 void store_x() { STORE(0, 1); }
 void nothing() {}
@@ -106,19 +106,32 @@ void spin_then_expect()
         PAUSE();
     model_check(LOAD(0) == 1);
 }
-void reach_both()
+void see_x() { words[2] = LOAD(0); } // in a plain word
+void see_x_after_it_was_y()
 {
-    uint64_t x = LOAD(0);
-
-    model_reaches(x == 0);
-    model_reaches(x == 1);
+    if (LOAD(1) == 1)
+        see_x();
 }
+void see_x_behind_y()
+{
+    while (LOAD(1) == 0)
+        PAUSE();
+    see_x();
+}
+void store_x_and_y()
+{
+    STORE(0, 1);
+    STORE(1, 1);
+}
+unsigned x_is_seen() { return words[2] == 1; }
 
 const struct {
     const char *name;
     void (*threads[3])();
     const char *fails; // what it says then; empty: it passes
     model_spins spins; // where it is named; otherwise MODEL_SPINS_WAIT, which is 0
+    unsigned (*reached)() = nullptr;
+    bool has_one_end = false;
 } table[] = {
     {"a wait that is ended", {wait_for_x, store_x}, ""},
     {"a wait that nobody ends", {wait_for_x, nothing}, "waits for ever"},
@@ -134,8 +147,12 @@ const struct {
     {"a sleep that nobody ends", {sleep_for_x, store_x}, "lost wake-up"},
     {"what follows a bounded wait", {spin_then_expect, store_x}, "broken: LOAD(0) == 1", MODEL_SPINS_BOTH},
     {"what follows a bounded wait that leaves", {spin_then_expect, store_x}, "broken: LOAD(0) == 1", MODEL_SPINS_LEAVE},
-    {"outcomes that are reached", {reach_both, store_x}, ""},
-    {"an outcome that is not reached", {reach_both, nothing}, "never reached: x == 1"},
+    {"an outcome that is reached, and missed", {see_x, store_x}, "", {}, x_is_seen},
+    {"an outcome that is not reached", {see_x, nothing}, "never reached: x is seen", {}, x_is_seen},
+    {"an outcome whose line is never run", {see_x_after_it_was_y, store_x}, "never reached: x is seen", {}, x_is_seen},
+    {"an outcome that cannot be missed", {see_x_behind_y, store_x_and_y}, "reached by every execution: x is seen", {}, x_is_seen},
+    {"the only end", {see_x_behind_y, store_x_and_y}, "", {}, x_is_seen, true},
+    {"not the only end", {see_x, store_x}, "not the only end: x is seen", {}, x_is_seen, true},
 };
 
 } // namespace
@@ -149,6 +166,9 @@ unsigned long check_waits()
         scenario.name = test.name;
         scenario.prepare = prepare;
         scenario.spins = test.spins;
+        scenario.reached = test.reached;
+        scenario.outcomes = test.reached != nullptr ? "x is seen" : nullptr;
+        scenario.has_one_end = test.has_one_end;
         for (int t = 0; t < 3; t++)
             scenario.threads[t] = test.threads[t];
         bool passed = model::search().explore(&scenario, model::Limits()) == model::Verdict::Passed;

@@ -16,6 +16,7 @@ NEVER(odi_worker_run_record)
 static od_queue queue;
 static int kept[2]; /* plain: what the user keeps */
 static odi_atomic(unsigned) wins;
+static bool sees_one;
 
 static void adopt(int which)
 {
@@ -34,9 +35,11 @@ static void reads(void)
     int *present = od_queue_context(&queue);
 
     model_check(present == NULL || *present == (int)(present - kept) + 1);
+    sees_one = present != NULL;
 }
 
 static void nothing(void) {}
 static void verify(void) { model_check(odi_load_relaxed(&wins) == 1); }
 
 MODEL_SCENARIO(context_is_adopted_once, nothing, verify, first, second, reads)
+MODEL_REACHES(context_is_adopted_once, od_queue_context(&queue) == &kept[0], sees_one)

@@ -37,3 +37,4 @@ static void sync_caller(void)
 }
 
 MODEL_SCENARIO(caller_is_granted, prepare, NULL, granter, sync_caller)
+MODEL_REACHES(caller_is_granted, model_slept(1))

@@ -57,5 +57,8 @@ static void take_and_push(void)
 static void steal_twice(void) { steal_one(); steal_one(); }
 
 MODEL_SCENARIO(deque_newest_of_two, prepare_two, verify, take_one, steal_one, steal_one)
+MODEL_REACHES(deque_newest_of_two, ledger[0].count == 0, ledger[1].count == 0)
 MODEL_SCENARIO(deque_newest_twice, prepare_three, verify, take_two, steal_twice, steal_one)
+MODEL_REACHES(deque_newest_twice, ledger[0].count == 0, ledger[0].count == 2, ledger[1].count == 2)
 MODEL_SCENARIO(deque_newest_again, prepare_two, verify, take_and_push, steal_twice)
+MODEL_REACHES(deque_newest_again, ledger[0].count == 2, ledger[1].count == 2)

@@ -15,7 +15,8 @@
 static odi_team team;
 static odi_site site;
 static odi_forks externals[2];
-static odi_atomic(uint32_t) exposed, woken;
+static odi_atomic(uint32_t) exposed;
+static unsigned woken[MODEL_ROWS];
 
 /* ---- the rest of the engine ---- */
 
@@ -45,7 +46,7 @@ uint32_t odi_idle_sleepers(odi_idle *idle) { return 0; }
 odi_signal odi_idle_signal(odi_idle *idle) { return ODI_SIGNAL_NOBODY; }
 
 /* Nobody sleeps, and a worker may be started: a publisher comes here. */
-void odi_team_publish_slow(odi_team *whose, odi_site *near) { odi_add_relaxed(&woken, 1); }
+void odi_team_publish_slow(odi_team *whose, odi_site *near) { woken[model_thread()]++; }
 
 static void arm(odi_team *whose) {}
 
@@ -74,9 +75,11 @@ static void expose(void)
 }
 static void leave(void) { odi_external_give_up(&externals[1]); }
 static void say_that_it_blocks(void) { odi_external_block(&externals[1]); }
-static void verify_woken(void) { model_check(odi_load_relaxed(&woken) > 0); }
+static void verify_woken(void) { model_check(model_sum(woken) > 0); }
 MODEL_SCENARIO(external_threads_leave, prepare_full, verify_woken, expose, leave)
+MODEL_REACHES(external_threads_leave, woken[0] > 0, woken[1] > 0)
 MODEL_SCENARIO(external_threads_block, prepare_full, verify_woken, expose, say_that_it_blocks)
+MODEL_REACHES(external_threads_block, woken[0] > 0, woken[1] > 0)
 
 /* Two external threads hold forks back while a third goes: its look is for both. */
 static odi_forks third;
@@ -91,6 +94,7 @@ static void prepare_three(void)
     odi_store_relaxed(&team.externals_seen, 3);
 }
 MODEL_SCENARIO(external_threads_hold_back_together, prepare_three, verify_woken, expose, expose, leave)
+MODEL_REACHES(external_threads_hold_back_together, woken[0] > 0, woken[2] > 0)
 
 /* ---- a place passes from one external thread to the next (F6) ---- */
 
@@ -113,3 +117,4 @@ static void visit(void)
 }
 static void verify_place(void) { model_check(stack >= 1 && odi_load_relaxed(&externals[0].taken) == 0); }
 MODEL_SCENARIO(external_threads_place, prepare_place, verify_place, visit, visit, visit)
+MODEL_REACHES(external_threads_place, stack == 3, stack == 1)

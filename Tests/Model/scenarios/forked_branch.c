@@ -54,3 +54,4 @@ static void verify(void)
     model_check(odi_load_relaxed(&works[0].cancelled) == told);
 }
 MODEL_SCENARIO(forked_branch_abandon, nothing, verify, run, give_up)
+MODEL_REACHES(forked_branch_abandon, began)

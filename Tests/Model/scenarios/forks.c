@@ -67,18 +67,9 @@ static void fork_and_join(void)
 }
 static void thief_1(void) { steal_and_run(1); }
 static void thief_2(void) { steal_and_run(2); }
-/* Whose row the branch stands in: its owner's, and a thief's. */
-static void both_may_run(int which)
-{
-    model_reaches(ran[0][0] == 1);
-    model_reaches(ran[0][0] == 0);
-    model_reaches(which == 0 || ran[1][0] == 1);
-    model_reaches(which == 0 || ran[1][0] == 0);
-}
-
 static void verify_1(void) { settle(1); }
-static void verify_root(void) { settle(1); both_may_run(0); }
-MODEL_SCENARIO(forks_root, prepare_empty, verify_root, fork_and_join, thief_1)
+MODEL_SCENARIO(forks_root, prepare_empty, verify_1, fork_and_join, thief_1)
+MODEL_REACHES(forks_root, ran[0][0] == 1, model_slept(0))
 
 /* The stack is used again at the same places while thieves are about. */
 static void fork_and_join_twice(void)
@@ -90,8 +81,8 @@ static void fork_and_join_twice(void)
     join_branch(1);
 }
 static void verify_2(void) { settle(2); }
-static void verify_migrated(void) { settle(2); both_may_run(1); }
 MODEL_SCENARIO(forks_reuse, prepare_empty, verify_2, fork_and_join_twice, thief_1, thief_2)
+MODEL_REACHES(forks_reuse, ran[0][0] == 1, ran[1][0] == 1, ran[0][1] == 1 && ran[1][2] == 1)
 
 /* ---- private forks: pop against a thief that helps itself ---- */
 
@@ -121,7 +112,8 @@ static void help_oneself(unsigned me)
     steal_and_run(me);
 }
 static void migrant_1(void) { help_oneself(1); }
-MODEL_SCENARIO(forks_migrate, prepare_private, verify_migrated, pop_both, migrant_1)
+MODEL_SCENARIO(forks_migrate, prepare_private, verify_2, pop_both, migrant_1)
+MODEL_REACHES(forks_migrate, ran[0][0] == 1, ran[1][0] == 1)
 
 /* The owner's stack goes down and up again meanwhile: its third fork is at the second's place. */
 static void pop_fork_pop(void)
@@ -134,9 +126,12 @@ static void pop_fork_pop(void)
 }
 static void verify_3(void) { settle(3); }
 MODEL_SCENARIO(forks_migrate_reuse, prepare_private, verify_3, pop_fork_pop, migrant_1)
+MODEL_REACHES(forks_migrate_reuse, ran[0][0] == 1, ran[1][0] == 1, ran[2][0] == 1)
 
 static void want_and_steal(void) { odi_forks_want(&forks[0]); steal_and_run(2); }
 MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1, want_and_steal)
+MODEL_REACHES(forks_ask_and_migrate, ran[0][0] == 1, ran[1][0] == 1, ran[0][1] == 1 && ran[1][2] == 1,
+              ran[0][2] == 1 && ran[1][1] == 1)
 
 /* An owner that is elsewhere answers no request: who has asked long enough helps itself to what is private. */
 static void ask_for_long(void)
@@ -150,6 +145,7 @@ static void ask_for_long(void)
     steal_and_run(1);
 }
 MODEL_SCENARIO(forks_ask_in_vain, prepare_private, verify_2, ask_for_long)
+MODEL_ONLY_END(forks_ask_in_vain, ran[0][0] == 1 && ran[1][0] == 1)
 
 /* ---- several branches of one closure: each is told its number, and leaves its result ---- */
 
@@ -197,6 +193,7 @@ static void fork_and_join_numbered(void)
 }
 static void thief_twice(void) { steal_and_run(1); steal_and_run(1); }
 MODEL_SCENARIO(forks_numbered, prepare_empty, verify_2, fork_and_join_numbered, thief_twice)
+MODEL_REACHES(forks_numbered, ran[1][0] == 1)
 
 /* The same with private ones, a thief that helps itself, and another. */
 static void prepare_numbered(void)
@@ -212,6 +209,7 @@ static void join_both_numbered(void)
     join_numbered(1);
 }
 MODEL_SCENARIO(forks_numbered_migrate, prepare_numbered, verify_2, join_both_numbered, migrant_1, thief_2)
+MODEL_REACHES(forks_numbered_migrate, ran[0][0] == 1, ran[1][0] == 1, ran[1][1] == 1 && ran[0][2] == 1)
 
 /* ---- whose work ---- */
 
@@ -244,6 +242,7 @@ static void migrate_and_steal(void)
     model_check(odi_load_relaxed(&forks[1].note_count) == 0);
 }
 MODEL_SCENARIO(forks_root_at_work, prepare_waiting_thief, verify_1, fork_at_work, migrate_and_steal)
+MODEL_REACHES(forks_root_at_work, ran[0][0] == 1)
 
 /* What is forked above a root inherits what the owner had begun by then, though notes come and go above
  * it; and the root what there was below. */
@@ -293,6 +292,7 @@ static void work_within_work(void)
     model_check(od_thread_work() == &number[3] && odi_load_relaxed(&forks[0].note_count) == 0);
 }
 MODEL_SCENARIO(forks_inherit_work, prepare_work, verify_2, work_within_work, migrant_1)
+MODEL_REACHES(forks_inherit_work, ran[0][0] == 1, ran[1][0] == 1)
 
 /* While the owner answers with half of what is private, one thief helps itself to all of it and
  * another asks anew: the request looks as it did, and is about more. Whatever is exposed lies
@@ -311,6 +311,8 @@ static void verify_limit(void)
     model_check(odi_load_relaxed(&forks[0].owner.limit) >= (uintptr_t)&forks[0].slots[split]);
 }
 MODEL_SCENARIO(forks_answer_and_migrate, prepare_private, verify_limit, fork_a_third, want_and_migrate, want_anew)
+MODEL_REACHES(forks_answer_and_migrate, split_of(odi_load_relaxed(&forks[0].word)) == 2,
+              split_of(odi_load_relaxed(&forks[0].word)) == 3)
 
 /* ---- a thief goes to sleep: the next fork is seen, or announced ---- */
 
@@ -339,10 +341,9 @@ static void fork_one_more(void)
 static void verify_seen(void)
 {
     model_check(saw_work || odi_load_relaxed(&published) == 1);
-    model_reaches(saw_work);
-    model_reaches(!saw_work);
 }
 MODEL_SCENARIO(forks_sleep, prepare_stolen_root, verify_seen, fork_one_more, go_to_sleep)
+MODEL_REACHES(forks_sleep, saw_work)
 
 /* ---- waiting ---- */
 
@@ -366,6 +367,7 @@ static void sleep_until_done(void)
     model_check(written[0] == 1);
 }
 MODEL_SCENARIO(forks_sleeping_join, prepare_taken, verify_1, sleep_until_done, run_taken)
+MODEL_REACHES(forks_sleeping_join, model_slept(0))
 
 /* The branch that thread 1 runs forks two more: the sleeper is woken for one of them, or for
  * the end. It takes back at most what it may. */
@@ -402,10 +404,9 @@ static void verify_leapfrogged(void)
 {
     settle(2);
     model_check(odi_counted(&forks[0].stolen) == ran[1][0]); /* whoever runs it, a joiner too */
-    model_reaches(ran[1][0] == 1);
-    model_reaches(ran[1][1] == 1);
 }
 MODEL_SCENARIO(forks_sleeping_leapfrog, prepare_taken_forking, verify_leapfrogged, sleep_or_leapfrog, run_taken)
+MODEL_REACHES(forks_sleeping_leapfrog, ran[1][0] == 1, model_slept(0))
 
 /* Thread 1 ends the branch and begins another root: what thread 0 wins of that is given back. */
 static void run_taken_then_another(void)
@@ -414,16 +415,19 @@ static void run_taken_then_another(void)
     fork_branch(2);
     join_branch(2);
 }
+static bool has_leapt;
+
 static void leapfrog_once(void)
 {
     odi_steal_request request = {0};
 
     be(0);
     odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
-    (void)leapfrog(&forks[0], branch[0], &request);
+    has_leapt = leapfrog(&forks[0], branch[0], &request);
 }
 static void verify_no_stranger(void) { settle(3); model_check(ran[2][0] == 0); }
 MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once, run_taken_then_another)
+MODEL_REACHES(forks_no_stranger, ran[1][0] == 1, has_leapt && ran[1][0] == 0)
 
 /* ---- a thief that has just come: whoever learns of it from the slot can use it ---- */
 
@@ -436,10 +440,10 @@ static void prepare_newcomer(void)
 }
 static void come_and_run_taken(void) { own(1); run_taken(); }
 MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
+MODEL_REACHES(forks_newcomer, model_met(0, "odi_forks_steal") > 0)
 
 /* In these the joiner that waits goes to sleep by itself as well. */
 MODEL_SPINS(forks_root, MODEL_SPINS_BOTH)
 MODEL_SPINS(forks_migrate, MODEL_SPINS_LEAVE)
 MODEL_SPINS(forks_numbered, MODEL_SPINS_LEAVE)
 MODEL_SPINS(forks_root_at_work, MODEL_SPINS_LEAVE)
-MODEL_WOKEN_ONLY(forks_sleeping_leapfrog, 2)

@@ -6,7 +6,7 @@
 static odi_atomic(uint8_t) byte;
 static odi_atomic(int64_t) wide = 5;
 static odi_atomic(int *) pointer;
-static int payload;
+static int payload, sees;
 static bool flags[2];
 
 static void publisher(void) { payload = 7; odi_store_release(&pointer, &payload, none); }
@@ -15,10 +15,11 @@ static void reader(void)
 {
     int *seen = odi_load_acquire(&pointer, none);
 
-    model_outcome(0, seen == NULL ? 0 : *seen);
+    sees = seen == NULL ? 0 : *seen;
 }
 
 MODEL_SCENARIO(message_passing, NULL, NULL, publisher, reader)
+MODEL_REACHES(message_passing, sees == 7, sees == 0)
 
 static void narrow(void)
 {
@@ -50,3 +51,4 @@ static void narrow_end(void)
 }
 
 MODEL_SCENARIO(widths, NULL, narrow_end, narrow, also_narrow)
+MODEL_REACHES(widths, flags[0])

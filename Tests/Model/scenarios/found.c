@@ -86,6 +86,7 @@ static void verify(void)
 }
 
 MODEL_SCENARIO(record_is_found, prepare, verify, submits, submits)
+MODEL_REACHES(record_is_found, model_met(0, "odi_queue_make_current") > 0, model_met(1, "odi_queue_make_current") > 0)
 
 /* The same for the record that a group has for the queue (job/group.c): whoever finds it as the last one reads its key. */
 
@@ -105,3 +106,4 @@ static void verify_the_group(void)
 }
 
 MODEL_SCENARIO(record_is_found_by_group, prepare_the_group, verify_the_group, submits_in_the_group, submits_in_the_group)
+MODEL_REACHES(record_is_found_by_group, model_met(0, "odi_record_new") > 0, model_met(1, "odi_record_new") > 0)

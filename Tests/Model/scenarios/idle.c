@@ -89,6 +89,7 @@ static void verify_two(void)
 
 /* One submitter, one worker. */
 MODEL_SCENARIO(idle_submit_park, prepare, verify_one, submit, worker)
+MODEL_REACHES(idle_submit_park, model_slept(1))
 
 /* A job waits, a worker searches and finds it or the next one: the job that relies on the
  * search that is under way is not forgotten when the search ends (S2). */
@@ -99,6 +100,7 @@ static void prepare_search(void)
     model_check(odi_idle_try_search(&idle));
 }
 MODEL_SCENARIO(idle_search_ends, prepare_search, verify_two, submit, searcher, worker)
+MODEL_REACHES(idle_search_ends, model_slept(1), model_slept(2))
 
 /* A submitter that counts first spares the fence (odi_idle_signal_counted): who gives the token
  * back for a job looks at the count, which is ahead of the work. */
@@ -150,6 +152,7 @@ static void prepare_counted(void)
     model_hint(&taken, sizeof taken);
 }
 MODEL_SCENARIO(idle_counted, prepare_counted, verify_two, submit_counted, searcher_counted, worker_counted)
+MODEL_REACHES(idle_counted, model_slept(1), model_slept(2))
 
 /* Who gives it back without a job looks at the work itself, behind a heavy fence. */
 static bool covered, seen;
@@ -178,6 +181,7 @@ static void prepare_give_up(void)
 
 static void verify_seen(void) { model_check(!covered || seen); }
 MODEL_SCENARIO(idle_given_up, prepare_give_up, verify_seen, submit_covered, give_up)
+MODEL_REACHES(idle_given_up, covered, seen)
 
 /* The same with a search that begins meanwhile, and a worker that is half asleep: the
  * submitter's CAS may be what meets the token. */
@@ -196,13 +200,16 @@ static void prepare_half_asleep(void)
 static void half_asleep(void) { work(sleep_announced(announced_epoch)); }
 static void beginner(void) { work(odi_idle_try_search(&idle)); }
 MODEL_SCENARIO(idle_search_begins, prepare_half_asleep, verify_two, submit, beginner, half_asleep)
+MODEL_REACHES(idle_search_begins, model_slept(1), model_slept(2))
 
 /* One job, a worker that looks for it and one that is going to sleep: one may sleep on. */
 MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare_announced, verify_one, submit,
                       worker, half_asleep)
+MODEL_REACHES(idle_two_workers, ran[1] == 1, model_slept(1), model_slept(2))
 
 /* What a signaller wrote is readable by whom it woke (S3). */
 static int message;
+static bool was_called;
 
 static void signaller(void) { message = 1; (void)odi_idle_signal(&idle); }
 
@@ -211,10 +218,12 @@ static void woken(void)
     uint32_t epoch = odi_idle_announce(&idle, false);
     odi_fence_heavy(S1);
     odi_idle_wait(&idle, epoch, ODI_FOREVER, (int)model_thread());
-    if (odi_idle_leave(&idle))
+    was_called = odi_idle_leave(&idle);
+    if (was_called)
         model_check(message == 1);
 }
 MODEL_SCENARIO_SLEEPY(idle_signal_carries, 1u << 1, prepare, NULL, signaller, woken)
+MODEL_REACHES(idle_signal_carries, was_called, model_slept(1))
 
 /* The end of a pool: everybody wakes. */
 static odi_atomic(bool) stopping;
@@ -237,9 +246,7 @@ static void worker_until_stop(void)
     }
 }
 MODEL_SCENARIO(idle_stop, prepare, NULL, stop, worker_until_stop, worker_until_stop)
+MODEL_REACHES(idle_stop, model_slept(1), model_slept(1) && model_slept(2))
 
 /* Too large otherwise. */
-MODEL_WOKEN_ONLY(idle_stop, 4)
-MODEL_WOKEN_ONLY(idle_counted, 4)
-MODEL_WOKEN_ONLY(idle_search_begins, 4)
 MODEL_WOKEN_ONLY(idle_two_workers, ~0u)

@@ -14,6 +14,7 @@ static odi_inbox inbox;
 static odi_fifo line;
 static int running, ran;
 static uint64_t last[3]; /* of each submitter's jobs that ran */
+static uint64_t first;   /* whose job ran first */
 
 /* Queue's lock held. */
 static void settle(void)
@@ -70,6 +71,7 @@ static void run_line(void)
     odi_entry job;
 
     while (odi_fifo_pop(&line, &job)) {
+        first = ran == 0 ? job.code : first;
         model_check(job.context == last[job.code] + 1); /* each submitter's in their order */
         last[job.code] = job.context;
         ran++;
@@ -95,10 +97,14 @@ static void drain_twice(void) { drain(); drain(); }
 static void one_drains(void) { running = 1; odi_store_relaxed(&inbox.wants, false); }
 static void nobody_drains(void) { odi_store_relaxed(&inbox.wants, true); }
 
+static uint64_t in_line, in_inbox; /* what is left at the end */
+
 /* What was pushed ran, or somebody holds the place and comes for it. */
 static void nothing_is_forgotten(void)
 {
-    uint64_t waiting = line.count + inbox.fifo.count;
+    in_line = line.count;
+    in_inbox = inbox.fifo.count;
+    uint64_t waiting = in_line + in_inbox;
 
     model_check(waiting == 0 || running == 1);
     model_check(running == 1 || odi_load_relaxed(&inbox.wants));
@@ -111,5 +117,8 @@ static void nothing_is_forgotten(void)
 }
 
 MODEL_SCENARIO(inbox_push_and_leave, one_drains, nothing_is_forgotten, drain, submit)
+MODEL_REACHES(inbox_push_and_leave, in_line == 1, in_inbox == 1)
 MODEL_SCENARIO(inbox_push_to_idle, nobody_drains, nothing_is_forgotten, drain_twice, submit_two)
+MODEL_REACHES(inbox_push_to_idle, in_line + in_inbox == 0, in_line > 0, in_inbox > 0)
 MODEL_SCENARIO(inbox_two_push_to_idle, nobody_drains, nothing_is_forgotten, submit, submit_two)
+MODEL_REACHES(inbox_two_push_to_idle, first == 1)

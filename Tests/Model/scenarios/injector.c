@@ -60,6 +60,10 @@ static void verify(void)
     model_check(odi_injector_size(&injector) == 0);
 }
 
+/* Who ends a block has four operations, others one; and who has no spare block takes a fresh one. */
+static bool gave_spare(unsigned thread) { return model_met(thread, "consumed") >= 4; }
+static bool took_spare(unsigned thread) { return model_met(thread, "block_new") > 0; }
+
 static void push_0(void) { push(0); }
 static void push_1(void) { push(1); }
 static void node_0(void) { push_node(0); }
@@ -74,12 +78,16 @@ static void claim_1_twice(void) { claim(1); claim(1); }
 
 /* Two producers install the first block together; a consumer looks. */
 MODEL_SCENARIO(injector_install, prepare, verify, push_0, push_1, claim_2)
+MODEL_REACHES(injector_install, ledger[2].count == 0, ledger[2].count == 2,
+              model_met(0, "install") > 0 && model_met(1, "install") > 0)
 
 /* Two bring nodes along; a consumer looks. */
 MODEL_SCENARIO(injector_nodes, prepare, verify, node_0, node_1, claim_1_twice)
+MODEL_REACHES(injector_nodes, ledger[2].count == 0, ledger[2].count == 2)
 
 /* One producer crosses into the second block, two consumers share the first: hand-over. */
 MODEL_SCENARIO(injector_hand_over, prepare, verify, push_0_1_2, claim_2, claim_1)
+MODEL_REACHES(injector_hand_over, ledger[1].count == 2, ledger[2].count == 1, gave_spare(1), gave_spare(2))
 
 /* A block that two consumers finish is recycled, and the next producer installs it again. */
 static void prepare_full(void)
@@ -90,12 +98,15 @@ static void prepare_full(void)
     accepted[MODEL_ROWS - 1] = 2;
 }
 MODEL_SCENARIO(injector_recycle, prepare_full, verify, push_2_3, claim_1, claim_1)
+MODEL_REACHES(injector_recycle, took_spare(0), gave_spare(1))
 
 /* The same with a consumer that comes back. */
 MODEL_SCENARIO(injector_recycle_again, prepare_full, verify, push_2_3, claim_1_twice, claim_1)
+MODEL_REACHES(injector_recycle_again, ledger[1].count + ledger[2].count == 3, took_spare(0), ledger_has(1, 2), ledger_has(2, 2))
 
 /* Two producers and a consumer through two blocks. */
 MODEL_SCENARIO(injector_two_blocks, prepare, verify, push_0_1, push_2, claim_2)
+MODEL_REACHES(injector_two_blocks, ledger[2].count == 0, ledger_has(2, 2), gave_spare(2))
 
 /* Who has pushed and finds a search under way, and who gives the search back: the one misses the
  * give-back, or the other sees the ticket (S2). The slot may be there later. */
@@ -127,7 +138,9 @@ static void give_back(void)
 }
 static void verify_seen(void) { verify(); model_check(!relies || sees); }
 MODEL_SCENARIO(injector_ticket_counts, prepare_search, verify_seen, push_and_rely, give_back)
+MODEL_REACHES(injector_ticket_counts, relies, sees)
 MODEL_SCENARIO(injector_node_counts, prepare_search, verify_seen, node_and_rely, give_back)
+MODEL_REACHES(injector_node_counts, relies, sees)
 
 /* A producer has its place before the close, and then what it pushes is claimed by who closes, or is refused. */
 static void push_while_open(void)
@@ -157,3 +170,4 @@ static void verify_closed(void)
     model_check(!odi_injector_push(&injector, ledger_entry(3)));
 }
 MODEL_SCENARIO(injector_close, prepare, verify_closed, push_while_open, close_and_claim)
+MODEL_REACHES(injector_close, accepted[0] == 0, accepted[0] == 3)

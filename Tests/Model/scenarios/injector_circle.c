@@ -30,6 +30,8 @@ static void busy(void)
 
 /* A consumer that is slow to recycle its block, while another and a producer go once round. */
 MODEL_SCENARIO(injector_circle, prepare, verify, busy, claim)
+MODEL_REACHES(injector_circle, pushed == 3, ledger[1].count == 1)
 
 static void pushes(void) { push(); push(); }
 MODEL_SCENARIO(injector_circle_three, prepare, verify, pushes, claim, claim)
+MODEL_REACHES(injector_circle_three, pushed == 3, ledger[1].count + ledger[2].count == 2)

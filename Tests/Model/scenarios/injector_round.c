@@ -36,3 +36,4 @@ static void verify(void)
 }
 
 MODEL_SCENARIO(injector_next_round, prepare, verify, push, claim, claim)
+MODEL_REACHES(injector_next_round, pushed == 4, ledger[1].count == 1, ledger_has(2, 2))

@@ -58,12 +58,12 @@ static void release_and_come_again(void)
 {
     patience = INT32_MAX;
     scope();
-    bool starves = odi_load_relaxed(&lock.mark) & ODI_LOCK_STARVED; /* relaxed: it stays so */
+    one_starves = odi_load_relaxed(&lock.mark) & ODI_LOCK_STARVED; /* relaxed: it stays so */
     int before = entered;
     odi_lock_release(&lock);
 
     odi_lock_acquire(&lock);
-    model_check(!starves || entered > before || model_returned_for_nothing());
+    model_check(!one_starves || entered > before || model_returned_for_nothing());
     scope();
     odi_lock_release(&lock);
 }
@@ -132,29 +132,29 @@ static void come_and_end_it(void)
 }
 
 static void verify_two(void) { model_check(entered == 2); }
-/* Who is to be handed the lock is already there when it is released, or comes later. */
-static void verify_line(void)
-{
-    verify_two();
-    model_reaches(one_starves);
-    model_reaches(!one_starves);
-}
 /* The lock is handed to the one that starves, whoever came first. */
 static void verify_mixed(void) { verify_two(); model_check(first_in == 0); }
 static void verify_three(void) { model_check(entered == 3); }
 
 MODEL_SCENARIO(lock_two, looks_are_hints, verify_two, patient, patient)
+MODEL_REACHES(lock_two, model_slept(0), model_slept(1))
 MODEL_SCENARIO(lock_three, hold_for_two, verify_two, release, patient, patient)
+MODEL_REACHES(lock_three, model_slept(1) && model_slept(2), model_slept(1) || model_slept(2))
 MODEL_SCENARIO(lock_mixed, hold_for_both, verify_mixed, leave, patient_asleep, starving_asleep)
+MODEL_REACHES(lock_mixed, model_slept(1), model_slept(2))
 MODEL_WOKEN_ONLY(lock_mixed, 6)
 MODEL_SCENARIO(lock_ends, prepare_own, verify_two, leave_for_good, come_and_end_it)
+MODEL_REACHES(lock_ends, model_slept(1))
 MODEL_SPINS(lock_ends, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_two, MODEL_SPINS_BOTH)
 MODEL_SPINS(lock_three, MODEL_SPINS_LEAVE)
 MODEL_SCENARIO(lock_is_handed_over, hold, verify_three, release_and_come_again, without_patience)
-MODEL_SCENARIO(lock_is_handed_to_one_of_two, hold_for_two, verify_line, release, without_patience,
+MODEL_REACHES(lock_is_handed_over, one_starves, model_slept(0), model_slept(1))
+MODEL_SCENARIO(lock_is_handed_to_one_of_two, hold_for_two, verify_two, release, without_patience,
                without_patience)
+MODEL_REACHES(lock_is_handed_to_one_of_two, one_starves, model_slept(1) && model_slept(2))
 MODEL_SCENARIO(lock_is_handed_after_a_wake_in_vain, hold, verify_three, come_three_times, bears_one)
+MODEL_REACHES(lock_is_handed_after_a_wake_in_vain, one_starves, model_slept(0))
 MODEL_SPINS(lock_is_handed_over, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_is_handed_to_one_of_two, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_is_handed_after_a_wake_in_vain, MODEL_SPINS_LEAVE)

@@ -108,17 +108,19 @@ static void stopper(void)
 
 static void verify_seen(void)
 {
-    model_check(seen);
+    model_check(seen && odi_load_relaxed(&threads_started) == 0);
     model_check(pool.team.present == 0 && !pool.monitor_present);
 }
-/* Where it has found the work by itself and gone, a new one is started. */
-MODEL_SCENARIO(monitor_is_armed, prepare, verify_seen, monitor, submitter, model_started_thread)
+/* No second one is started. */
+MODEL_SCENARIO(monitor_is_armed, prepare, verify_seen, monitor, submitter)
+MODEL_REACHES(monitor_is_armed, model_slept(0))
 
 static void verify_gone(void)
 {
     model_check(pool.team.present == 0 && odi_load_relaxed(&pool.team.departures) == 1);
 }
 MODEL_SCENARIO(monitor_is_stopped, prepare, verify_gone, monitor, stopper)
+MODEL_REACHES(monitor_is_stopped, model_slept(0))
 
 /* No monitor is to be had for now: a worker hands its place over without a fence (worker/blocking.c), against who
  * submits and finds nobody. */
@@ -139,7 +141,9 @@ static void gives_place(void)
 
 static void verify_called(void) { model_check(seen || odi_load_relaxed(&has_called)); }
 MODEL_SCENARIO(monitor_is_not_to_be_had, prepare_without, verify_called, submitter, gives_place)
+MODEL_REACHES(monitor_is_not_to_be_had, seen, odi_load_relaxed(&has_called))
 
 /* Whose job was taken by then. */
 static void arms(void) { odi_pool_arm_monitor(&pool.team); }
 MODEL_SCENARIO(monitor_is_not_to_be_had_by_another, prepare_without, verify_called, arms, submitter, gives_place)
+MODEL_REACHES(monitor_is_not_to_be_had_by_another, seen, odi_load_relaxed(&has_called))

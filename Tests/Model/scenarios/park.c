@@ -82,6 +82,7 @@ static void verify_one(void) { model_check(total() == 1); }
 static void verify_two(void) { model_check(total() == 2); }
 
 MODEL_SCENARIO(park_against_submit, prepare, verify_one, submit, first)
+MODEL_REACHES(park_against_submit, model_slept(1))
 
 /* A job waits and its worker searches; a second worker comes, and a second job. */
 static void prepare_search(void)
@@ -92,6 +93,7 @@ static void prepare_search(void)
     model_check(workers[0].searching);
 }
 MODEL_SCENARIO(park_beside_a_search, prepare_search, verify_two, submit, first, second)
+MODEL_REACHES(park_beside_a_search, model_slept(1), model_slept(2))
 
 /* A worker goes to sleep with the token, on which two submissions have relied, while the other
  * one is asleep since before: of the two jobs that it sees on its way, that one gets one. */
@@ -113,6 +115,4 @@ static void asleep(void)
     work(&workers[1]);
 }
 MODEL_SCENARIO(park_sees_two, prepare_covered, verify_two, park_first, asleep)
-
-/* Too large otherwise. */
-MODEL_WOKEN_ONLY(park_beside_a_search, 4)
+MODEL_REACHES(park_sees_two, model_slept(1))

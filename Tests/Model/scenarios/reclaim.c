@@ -14,11 +14,14 @@ typedef struct {
 
 static odi_atomic(object *) shared;
 static odi_atomic(uint32_t) freed;
+static unsigned freed_by[MODEL_ROWS];
+static int value_read;
 
 static void destroy(odi_retired *retired)
 {
     model_free(retired);
     odi_add_relaxed(&freed, 1);
+    freed_by[model_thread()]++;
 }
 
 static object *make(int value)
@@ -40,7 +43,8 @@ static void reader(void)
     odi_reader_join();
     odi_read_begin();
     object *seen = odi_load_acquire(&shared, none);
-    model_check(seen->value > 0);
+    value_read = seen->value;
+    model_check(value_read > 0);
     odi_read_end();
 }
 
@@ -65,10 +69,12 @@ static void verify_one(void)
 
 /* One object, one reader, the reclaimer. */
 MODEL_SCENARIO(reclaim_one, prepare, verify_one, reader, replacer, model_started_thread)
+MODEL_REACHES(reclaim_one, value_read == 1)
 
 /* Two retirements: into the same batch, or the reclaimer's leaving meets the second (R3). */
 MODEL_SCENARIO(reclaim_two, prepare, verify_two, reader, replacer, replacer,
                model_started_thread, model_second_started_thread)
+MODEL_REACHES(reclaim_two, value_read == 1, odi_load_relaxed(&threads_started) == 2, freed_by[3] == 2)
 
 /* A drain sleeps until what was retired before is freed (R4). */
 static void draining_replacer(void)
@@ -79,6 +85,7 @@ static void draining_replacer(void)
 }
 static void prepare_no_reader(void) { prepare(); grace_readers = 0; }
 MODEL_SCENARIO(reclaim_drain, prepare_no_reader, verify_one, draining_replacer, model_started_thread)
+MODEL_REACHES(reclaim_drain, model_slept(0))
 
 /* No thread is to be had, which is said while the drain goes to sleep: it does it itself (R4). What is retired
  * later waits for the next. */
@@ -90,3 +97,4 @@ static void verify_next_drain(void)
     verify_one();
 }
 MODEL_SCENARIO(reclaim_no_thread, prepare_no_thread, verify_next_drain, replacer, drainer)
+MODEL_REACHES(reclaim_no_thread, freed_by[1] == 1, model_slept(1))

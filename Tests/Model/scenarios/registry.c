@@ -35,3 +35,4 @@ static void looks(void) { model_check(!od_registry_is_empty(&registry)); }
 static void one_is_left(void) { model_check(od_registry_count(&registry) == 1); }
 
 MODEL_SCENARIO(registry_is_never_empty, one_is_there, one_is_left, brings_the_next, looks)
+MODEL_REACHES(registry_is_never_empty, model_met(1, "odi_lock_acquire") == 2)

@@ -56,6 +56,7 @@ static void growth_owner(void)
 
 /* One growth; thieves; the reclaimer that the growth started. */
 MODEL_SCENARIO(retire_growth, prepare, verify, growth_owner, thief, thief, model_started_thread)
+MODEL_REACHES(retire_growth, ledger[1].count == 0, ledger[1].count > 0 && ledger[2].count > 0, ledger_has(1, 2))
 
 /* A shrink and a growth: the second retirement meets the first, or follows it. */
 static void prepare_large(void)
@@ -79,6 +80,7 @@ static void shrink_owner(void)
 }
 MODEL_SCENARIO(retire_twice, prepare_large, verify, shrink_owner, thief, model_started_thread,
                model_second_started_thread)
+MODEL_REACHES(retire_twice, ledger[1].count > 0, odi_load_relaxed(&threads_started) == 2)
 
 /* The deque goes away while its last retirement is under way. */
 static odi_deque *passing;
@@ -100,3 +102,4 @@ static void passing_owner(void)
     model_free(passing);
 }
 MODEL_SCENARIO(retire_then_free, prepare_passing, NULL, passing_owner, model_started_thread)
+MODEL_ONLY_END(retire_then_free, odi_load_relaxed(&retired_list) == NULL)

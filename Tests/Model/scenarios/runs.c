@@ -128,8 +128,11 @@ static void cancel(void) { never = odi_record_cancel(&team, record); }
 
 /* The start of one job; of two in one run; of two in two runs (L3, L4). */
 MODEL_SCENARIO(runs_start, prepare_one, verify, first_runs_one, cancel)
+MODEL_REACHES(runs_start, never == 1)
 MODEL_SCENARIO(runs_one_run, prepare_two, verify, first_runs_two, cancel)
+MODEL_REACHES(runs_one_run, never == 0, never == 1, never == 2)
 MODEL_SCENARIO(runs_two_runs, prepare_two, verify, first_runs_two_apart, cancel)
+MODEL_REACHES(runs_two_runs, never == 0, never == 1, never == 2)
 
 /* Two workers; their runs end later, or the size is beyond reach. */
 static void verify_after_the_ends(void)
@@ -139,6 +142,7 @@ static void verify_after_the_ends(void)
     verify();
 }
 MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts, cancel)
+MODEL_REACHES(runs_two_workers, never == 0, never == 1, never == 2)
 
 /* A job of no record goes on as one of the record, or learns that the cancel has counted that; and one whose
  * count is asked for. */
@@ -163,6 +167,7 @@ static void verify_outer(void)
     model_check(odi_load_relaxed(&workers[0].jobs) == 2 * (uint64_t)model_sum(ran) + 1);
 }
 MODEL_SCENARIO(runs_within, prepare_outer, verify_outer, first_goes_on, cancel)
+MODEL_REACHES(runs_within, never == 1, model_sum(accepted) == 0)
 
 static bool was_seen_done, was_seen_pending;
 
@@ -175,13 +180,8 @@ static void ask_for_it(void)
     model_check(!(done || (came && !was_seen_pending)) || written[0] == 1);
     was_seen_done = done;
 }
-static void verify_reported(void)
-{
-    verify_outer();
-    model_reaches(was_seen_done);
-    model_reaches(was_seen_pending);
-}
-MODEL_SCENARIO(runs_within_are_reported, prepare_outer, verify_reported, first_goes_on, ask_for_it)
+MODEL_SCENARIO(runs_within_are_reported, prepare_outer, verify_outer, first_goes_on, ask_for_it)
+MODEL_REACHES(runs_within_are_reported, was_seen_done, was_seen_pending)
 
 /* A job that submits another to its own record, in advance if it may. */
 static bool followed;
@@ -206,6 +206,7 @@ static void first_submits(void)
     end_run(&workers[0]);
 }
 MODEL_SCENARIO(runs_reserved_counts, prepare_one, verify, first_submits, cancel)
+MODEL_REACHES(runs_reserved_counts, model_sum(ran) == 0, model_sum(ran) == 1 && never == 1, model_sum(ran) == 2)
 
 /* The reserved count was drawn before. */
 static void prepare_drawn(void)
@@ -216,6 +217,7 @@ static void prepare_drawn(void)
     model_check(odi_worker_reserve_counts(&workers[0]));
 }
 MODEL_SCENARIO(runs_reserved_counts_drawn, prepare_drawn, verify, first_submits, cancel)
+MODEL_REACHES(runs_reserved_counts_drawn, model_sum(ran) == 0, model_sum(ran) == 1 && never == 1, model_sum(ran) == 2)
 
 /* A thread that is no worker runs one (K1), and one that submits meanwhile. */
 static void outside_runs(void) { (void)odi_run_outside(&team, job(0)); }
@@ -225,7 +227,9 @@ static void outside_submits(void)
         (void)odi_run_outside(&team, job(1));
 }
 MODEL_SCENARIO(runs_outside, prepare_one, verify, outside_runs, cancel)
+MODEL_REACHES(runs_outside, never == 1)
 MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_starts, outside_submits, cancel)
+MODEL_REACHES(runs_outside_submits, never == 0, never == 2, accepted[1] == 0)
 
 /* A stop discards a job that a cancel counts, or does not. */
 static void discard(void) { odi_run_discard(&team, job(0)); }
@@ -236,6 +240,7 @@ static void verify_discard(void)
     model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
 }
 MODEL_SCENARIO(runs_discard, prepare_one, verify_discard, discard, cancel)
+MODEL_REACHES(runs_discard, never == 1)
 
 /* What the bodies wrote is readable by whoever saw the job count empty (L1), and by whoever saw
  * them counted as done (W2). */
@@ -244,26 +249,35 @@ static void prepare_watched(void)
     prepare_two();
     model_check(!odi_record_is_empty(record, true));
 }
+static bool was_seen_empty;
+
 static void look_at_ledger(void)
 {
-    if (odi_record_is_empty(record, false))
+    was_seen_empty = odi_record_is_empty(record, false);
+    if (was_seen_empty)
         model_check(written[0] == 1 && written[1] == 1);
 }
 static void verify_drained(void) { model_check(model_sum(ran) == 2 && model_sum(drains) == 1); }
 MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other, look_at_ledger)
+MODEL_REACHES(runs_are_seen, was_seen_empty, drains[0] == 1)
 
 static void report(void)
 {
-    if (odi_worker_executed(&workers[0]) == 1)
+    was_seen_done = odi_worker_executed(&workers[0]) == 1;
+    if (was_seen_done)
         model_check(written[0] == 1);
 }
 MODEL_SCENARIO(runs_are_reported, prepare_one, NULL, first_runs_one, report)
+MODEL_REACHES(runs_are_reported, was_seen_done)
 
 /* What is asked for from outside while jobs begin, end and are told: what is no longer pending is seen (L1), and a
  * job that begins is not taken for one that is done (L4, W2). */
+static uint64_t pending;
+
 static void ask(void)
 {
-    if (odi_record_pending(&team, record) == 0)
+    pending = odi_record_pending(&team, record);
+    if (pending == 0)
         model_check(written[0] == 1 && written[1] == 1);
 }
 static void first_begins(void)
@@ -271,11 +285,14 @@ static void first_begins(void)
     odi_worker_self = &workers[0];
     model_check(begin(&workers[0], record, job(0), ODI_RECORD_CANCELLED));
 }
-static void ask_while_one_begins(void) { model_check(odi_record_pending(&team, record) == 2); }
+static void ask_while_one_begins(void) { pending = odi_record_pending(&team, record); }
 static void verify_one_left(void)
 {
     model_check(odi_record_pending(&team, record) == 1); /* the other is done, and told to no job count */
 }
 MODEL_SCENARIO(runs_pending, prepare_two, verify, first_runs_two, ask)
+MODEL_REACHES(runs_pending, pending == 0, pending == 1, pending == 2)
 MODEL_SCENARIO(runs_pending_rest, prepare_two, verify_one_left, first_starts, ask)
+MODEL_REACHES(runs_pending_rest, pending == 1)
 MODEL_SCENARIO(runs_pending_begins, prepare_two, NULL, first_begins, ask_while_one_begins)
+MODEL_ONLY_END(runs_pending_begins, pending == 2)

@@ -20,6 +20,7 @@ static odi_waiter early; /* in line before the threads begin, without a thread *
 static unsigned called;
 static int written; /* before each signal, read by who got its permit */
 static unsigned granted[MODEL_ROWS];
+static bool passes_on;
 
 static void prepare(void)
 {
@@ -52,7 +53,8 @@ static void wait_briefly_and_read(void)
 static void wait_briefly_and_pass_on(void)
 {
     wait_briefly();
-    if (granted[model_thread()] > 0)
+    passes_on = granted[model_thread()] > 0;
+    if (passes_on)
         signal();
 }
 
@@ -74,14 +76,6 @@ static void settle(int64_t signals)
 
 static void verify_one(void) { settle(1); }
 
-/* Who does not wait for it gets the permit, or goes without. */
-static void verify_either(void)
-{
-    settle(1);
-    model_reaches(model_sum(granted) + called == 1);
-    model_reaches(model_sum(granted) + called == 0);
-}
-
 static void verify_two(void) { settle(2); }
 
 static void verify_passed_on(void)
@@ -91,8 +85,11 @@ static void verify_passed_on(void)
 }
 
 MODEL_SCENARIO(semaphore_wait, prepare, verify_one, write_and_signal, wait_and_read)
-MODEL_SCENARIO(semaphore_brief, prepare, verify_either, write_and_signal, wait_briefly_and_read)
-MODEL_SCENARIO(semaphore_look, prepare, verify_either, write_and_signal, look)
+MODEL_REACHES(semaphore_wait, model_slept(1))
+MODEL_SCENARIO(semaphore_brief, prepare, verify_one, write_and_signal, wait_briefly_and_read)
+MODEL_REACHES(semaphore_brief, granted[1] == 1)
+MODEL_SCENARIO(semaphore_look, prepare, verify_one, write_and_signal, look)
+MODEL_REACHES(semaphore_look, granted[1] == 1)
 
 /* ---- without a thread ---- */
 
@@ -107,31 +104,39 @@ static void prepare_early(void)
 
 static void signal_twice(void) { signal(); signal(); }
 MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal, signal, wait)
-MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefly_and_pass_on, signal)
+MODEL_REACHES(semaphore_two_waits, model_slept(2))
+MODEL_SCENARIO(semaphore_passed_on, prepare, verify_passed_on, wait_briefly_and_pass_on, signal, wait)
+MODEL_REACHES(semaphore_passed_on, passes_on, model_slept(2))
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
+MODEL_REACHES(semaphore_brief_beside, granted[0] == 1)
 
 static void cancel(void) { (void)od_semaphore_cancel(semaphore, &early); }
 
 /* A cancelled waiter's permit goes to the next, who may sleep for it. */
-MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_either, signal, cancel)
+MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_one, signal, cancel)
+MODEL_REACHES(semaphore_cancel, called == 1)
 
 static odi_waiter next;
+static unsigned next_called;
 
 static void prepare_beside(void)
 {
     prepare_early();
     next = early;
     next.state = ODI_WAITER_NEW;
+    next.context = &next_called;
     model_check(od_semaphore_wait_async(semaphore, &next) == OD_SEMAPHORE_WAITS);
 }
 
 static void verify_beside(void)
 {
-    model_check(called == 1); /* the one or the other */
+    model_check(called + next_called == 1);
     (void)od_semaphore_cancel(semaphore, &next);
+    granted[model_thread()] = next_called;
     settle(1);
 }
 MODEL_SCENARIO(semaphore_cancel_beside, prepare_beside, verify_beside, signal, cancel)
+MODEL_REACHES(semaphore_cancel_beside, called == 1)
 
 static void prepare_unbegun(void)
 {
@@ -148,6 +153,7 @@ static void begin(void)
 static void end_of_unbegun(void)
 {
     (void)od_semaphore_cancel(semaphore, &early);
-    verify_either();
+    settle(1);
 }
 MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, cancel, signal)
+MODEL_REACHES(semaphore_cancel_begin, called == 1, granted[0] == 1, model_sum(granted) + called == 0)

@@ -106,6 +106,9 @@ static void prepare(void)
 static void thief_of_0(void) { be(1); steal_and_run_of(1, 0); }
 static void thief_of_1(void) { be(2); steal_and_run_of(2, 1); }
 
+/* So many numbers, of both loops. */
+static unsigned taken_by(unsigned thread) { return ran[0][thread] + ran[1][thread] + ran[2][thread]; }
+
 static void each_once(uint64_t count)
 {
     for (uint64_t number = 0; number < count; number++)
@@ -117,17 +120,20 @@ static void each_once(uint64_t count)
 static void three_at_once(void) { be(0); work(loops[0], 3, 0); }
 static void verify_3(void) { each_once(3); }
 MODEL_SCENARIO(share_helped, prepare, verify_3, three_at_once, thief_of_0)
+MODEL_REACHES(share_helped, taken_by(1) == 0, taken_by(1) == 3)
 
 /* ---- the caller has begun alone ---- */
 
 static void one_alone_two_offered(void) { be(0); work(loops[0], 3, 1); }
 MODEL_SCENARIO(share_begun_alone, prepare, verify_3, one_alone_two_offered, thief_of_0)
+MODEL_REACHES(share_begun_alone, taken_by(1) == 0, taken_by(1) == 2)
 
 /* ---- a helper's helper ---- */
 
 static void two_at_once(void) { be(0); work(loops[0], 2, 0); }
 static void verify_2(void) { each_once(2); }
 MODEL_SCENARIO(share_helpers_helper, prepare, verify_2, two_at_once, thief_of_0, thief_of_1)
+MODEL_REACHES(share_helpers_helper, taken_by(1) > 0, taken_by(2) > 0)
 
 /* ---- a thief that may come too late for the first loop ---- */
 
@@ -142,6 +148,4 @@ static void verify_two_loops(void)
     model_check(model_sum(ran[0]) == 2 && model_sum(ran[1]) == 1);
 }
 MODEL_SCENARIO(share_one_loop_after_another, prepare, verify_two_loops, two_loops, thief_of_0)
-
-/* Too large otherwise. */
-MODEL_WOKEN_ONLY(share_helpers_helper, ~0u)
+MODEL_REACHES(share_one_loop_after_another, taken_by(1) == 0, ran[0][1] == 1, ran[1][1] == 1)

@@ -127,6 +127,7 @@ static void first_fork(void)
 }
 static void verify_first(void) { verify_ran(0, 1); }
 MODEL_SCENARIO(steal_fork_against_first_fork, prepare, verify_first, first_fork, hunter)
+MODEL_REACHES(steal_fork_against_first_fork, model_slept(1))
 
 /* ---- a fork while a root is out: private, unless its owner was asked ---- */
 
@@ -145,6 +146,7 @@ static void next_fork(void)
 }
 static void verify_next(void) { verify_ran(1, 1); }
 MODEL_SCENARIO(steal_fork_against_next_fork, prepare_root, verify_next, next_fork, hunter)
+MODEL_REACHES(steal_fork_against_next_fork, model_slept(1))
 
 /* ---- the fork thief is asleep since before ---- */
 
@@ -163,3 +165,4 @@ static void sleeper(void)
     hunter();
 }
 MODEL_SCENARIO(steal_fork_wakes_a_sleeper, prepare_sleeper, verify_next, next_fork, sleeper)
+MODEL_REACHES(steal_fork_wakes_a_sleeper, model_slept(1))

@@ -116,9 +116,11 @@ static void prepare_nobody(void)
     no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_without_workers, prepare_nobody, verify_counted, submitter, stopper)
+MODEL_REACHES(stop_without_workers, model_met(0, "odi_run_discard") > 0, first_report.cancelled == 1)
 
 /* One worker, which may be going to sleep. */
 MODEL_SCENARIO(stop_against_park, prepare_worker, verify_all_ran, stopper, worker)
+MODEL_REACHES(stop_against_park, model_slept(0), model_slept(1))
 
 /* From here on the worker knows that the pool stops (its sleep is explored above), and the
  * stop goes on from there: one job from outside. */
@@ -129,6 +131,7 @@ static void prepare_stopping(void)
     no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_counted, submitter, stop_to_its_end, worker)
+MODEL_REACHES(stop_against_submit, model_sum(ran[0]) == 1, model_slept(1))
 
 /* A job that waits already, and submits another where it runs. */
 static void prepare_waiting(void)
@@ -139,6 +142,7 @@ static void prepare_waiting(void)
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_against_a_job_that_submits, prepare_waiting, verify_all_ran, stopper, worker)
+MODEL_REACHES(stop_against_a_job_that_submits, model_slept(0))
 
 /* The last worker has left, and there is work: a worker comes for it. */
 static void prepare_left_behind(void)
@@ -149,6 +153,7 @@ static void prepare_left_behind(void)
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper, model_started_thread)
+MODEL_REACHES(stop_leaves_work_to_a_worker, model_slept(0))
 /* One that is submitted then runs on a worker that the stop has started, or is discarded: of the two
  * threads that both may want only one is to be had, and the one that comes leaves room for another before its
  * submitter looks. Where there was room for one in the team, on one that its submitter has started. */
@@ -173,10 +178,15 @@ static void prepare_left_with_room_alone(void)
 }
 MODEL_SCENARIO(stop_sees_a_worker_that_is_not_to_be_had, prepare_left_with_room_alone, verify_counted, stop_to_its_end,
                submitter)
+MODEL_REACHES(stop_sees_a_worker_that_is_not_to_be_had, model_met(0, "odi_run_discard") > 0,
+              model_met(1, "odi_run_discard") > 0)
 MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_counted, stop_to_its_end, submitter,
                model_started_thread)
+MODEL_REACHES(stop_starts_a_worker_against_submit, model_sum(ran[0]) == 1, odi_load_relaxed(&threads_started) == 0)
 MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_counted, stopper, submitter,
                model_started_thread, model_second_started_thread)
+MODEL_REACHES(stop_and_submit_start_workers, model_sum(ran[0]) == 1, odi_load_relaxed(&threads_started) == 2,
+              started[0].by == 0, started[0].by == 1)
 
 static void verify_reported(void)
 {
@@ -185,8 +195,12 @@ static void verify_reported(void)
 }
 static void prepare_in_hand(void) { prepare_waiting(); submits_more = false; }
 MODEL_SCENARIO(stop_now_with_a_job, prepare_in_hand, verify_reported, stopper_now, worker)
+MODEL_REACHES(stop_now_with_a_job, model_sum(ran[0]) == 1, first_report.stuck == 1)
 MODEL_SCENARIO(stop_now_against_a_job_that_submits, prepare_waiting, verify_counted, stopper_now, worker)
+MODEL_REACHES(stop_now_against_a_job_that_submits, model_sum(ran[0]) == 0, model_sum(ran[1]) == 1,
+              first_report.stuck == 1)
 MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter, stop_at_its_deadline, worker)
+MODEL_REACHES(stop_now_against_submit, model_sum(ran[0]) == 1)
 
 /* A worker that was called for a search and gets no CPU before the grace after the deadline is over:
  * the token is out, and whoever held it leaves without a look. */
@@ -199,6 +213,7 @@ static void prepare_called(void)
 }
 static void verify_after_the_late_worker(void) { worker(); verify_counted(); }
 MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_late_worker, submitter, stopper_now)
+MODEL_REACHES(stop_now_with_a_late_worker, first_report.cancelled == 1)
 /* The same after the stop: it leaves while somebody submits, who discards it himself. */
 static void prepare_leaving(void)
 {
@@ -207,6 +222,7 @@ static void prepare_leaving(void)
     odi_injector_close(&site.injectors[0]);
 }
 MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_counted, submitter, worker)
+MODEL_ONLY_END(stop_is_over_with_a_late_worker, odi_load_relaxed(&pool.team.cancelled) == 1)
 
 /* Its only worker is in a job that does not end: a submitter that sees nothing of the stop leaves its job
  * where the stop finds it (S4). Who leaves has a fence of his own; here nobody does. */
@@ -222,6 +238,7 @@ static void verify_counted_beside_a_stuck_one(void)
 }
 MODEL_SCENARIO(stop_now_of_a_stuck_pool_against_submit, prepare_stuck, verify_counted_beside_a_stuck_one,
                submitter, stopper_now)
+MODEL_REACHES(stop_now_of_a_stuck_pool_against_submit, first_report.cancelled == 1)
 
 /* The stuck job submits behind what lies in its worker's deque, and past the deadline takes the oldest back: the
  * stop finds the other one (D3). */
@@ -234,6 +251,7 @@ static void prepare_stuck_with_a_job(void)
 static void stuck_job(void) { odi_worker_self = worker_itself; submit(1); }
 MODEL_SCENARIO(stop_now_against_a_stuck_job_that_submits, prepare_stuck_with_a_job,
                verify_counted_beside_a_stuck_one, stuck_job, stop_at_its_deadline)
+MODEL_REACHES(stop_now_against_a_stuck_job_that_submits, model_met(0, "take_back") > 0)
 
 /* A worker has taken a job, and gets no CPU before the grace is over: the report knows of the job, or it is not
  * begun (S4). */
@@ -258,6 +276,8 @@ static void verify_reported_or_not_begun(void)
 }
 MODEL_SCENARIO(stop_now_with_a_job_in_a_late_hand, prepare_in_hand_of_a_late_worker, verify_reported_or_not_begun,
                late_worker, stopper_now)
+MODEL_REACHES(stop_now_with_a_job_in_a_late_hand, model_sum(ran[0]) == 1, first_report.stuck == 1,
+              first_report.ran == 1)
 
 /* Two stops: one of them does it, the other waits for it and reads its report (P2). */
 static od_stop_report reports[2];
@@ -277,6 +297,7 @@ static void verify_two_stops(void)
     model_check(reports[0].ran == 3 && reports[1].ran == 3);
 }
 MODEL_SCENARIO(stop_twice, prepare_two_stops, verify_two_stops, stop_first, stop_second)
+MODEL_REACHES(stop_twice, statuses[0] == OD_OK, model_slept(1))
 
 /* The same where a job does not end, and one of them has a deadline: it is both's (S3). */
 static void stop_second_now(void) { statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]); }
@@ -287,6 +308,7 @@ static void verify_two_stops_of_a_stuck_pool(void)
     model_check(reports[0].stuck == 1 && reports[1].stuck == 1);
 }
 MODEL_SCENARIO(stop_twice_one_now, prepare_stuck, verify_two_stops_of_a_stuck_pool, stop_first, stop_second_now)
+MODEL_REACHES(stop_twice_one_now, statuses[0] == OD_OK, model_slept(0), model_slept(1))
 
 /* The flag itself against a submission that may not see it: the worker, awake, sees it first
  * and is gone when the job comes (S4). */
@@ -299,8 +321,10 @@ static void worker_that_sees_it(void)
 }
 MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stop_from_its_flag, worker_that_sees_it)
+MODEL_REACHES(stop_flag_against_submit, model_met(0, "odi_run_discard") > 0, model_met(1, "odi_run_discard") > 0)
 MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stop_now_from_its_flag, worker_that_sees_it)
+MODEL_REACHES(stop_now_flag_against_submit, model_met(0, "odi_run_discard") > 0, model_met(1, "odi_run_discard") > 0)
 
 /* A worker leaves a full team while somebody submits: whoever sees the other calls another worker for the job, for
  * which those that are left may wait (S4). */
@@ -313,11 +337,7 @@ static void prepare_full(void)
 static void leaves_room(void) { odi_worker_self = worker_itself; odi_team_depart(worker_itself, false); }
 static void verify_called(void) { model_check(odi_load_relaxed(&threads_started) == 1 && pool.team.active == 1); }
 MODEL_SCENARIO(stop_leaves_room_against_submit, prepare_full, verify_called, submitter, leaves_room)
+MODEL_REACHES(stop_leaves_room_against_submit, started[0].by == 0)
 
 /* Too large otherwise. */
-MODEL_WOKEN_ONLY(stop_now_against_submit, ~0u)
-MODEL_WOKEN_ONLY(stop_flag_against_submit, ~0u)
-MODEL_WOKEN_ONLY(stop_now_flag_against_submit, ~0u)
-MODEL_WOKEN_ONLY(stop_sees_a_worker_that_is_not_to_be_had, ~0u)
-MODEL_WOKEN_ONLY(stop_starts_a_worker_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_and_submit_start_workers, ~0u)

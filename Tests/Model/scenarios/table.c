@@ -115,10 +115,12 @@ static void thief(void)
         ledger_note(job);
 }
 
+static bool sees_work;
+
 static void looker(void)
 {
     odi_reader_join();
-    (void)odi_team_seems_to_have_work(&pool.team); /* whatever it sees, it may look at */
+    sees_work = odi_team_seems_to_have_work(&pool.team); /* whatever it sees, it may look at */
 }
 
 static void verify(void)
@@ -137,16 +139,18 @@ static void verify(void)
 /* A worker is started; its thread, the reclaimer of the old table, and a thief. */
 MODEL_SCENARIO(table_grows, prepare, verify, start_worker, thief, model_started_thread,
                model_second_started_thread)
+MODEL_REACHES(table_grows, ledger[1].count == 1)
 
 /* The same before a thread that only looks whether there is work. */
 MODEL_SCENARIO(table_grows_before_a_look, prepare, verify, start_worker, looker,
                model_started_thread, model_second_started_thread)
+MODEL_REACHES(table_grows_before_a_look, sees_work)
 
 /* Who reads the slots themselves sees the worker that is in them (W1). */
+static od_metrics metrics;
+
 static void reader_of_slots(void)
 {
-    od_metrics metrics;
-
     odi_reader_join();
     odi_read_begin(); /* only so that the double has no thread without sections */
     odi_read_end();
@@ -160,6 +164,7 @@ static void make_second(void)
     odi_lock_release(&pool.team.lock);
 }
 MODEL_SCENARIO(table_slots, prepare, NULL, make_second, reader_of_slots)
+MODEL_REACHES(table_slots, model_met(1, "odi_worker_executed") == 2)
 
 /* A worker leaves, with an entry left behind: whoever still has the old table may take it. */
 static void prepare_two(void)
@@ -186,3 +191,4 @@ static void verify_departed(void)
     model_check(odi_load_relaxed(&retired_list) == NULL);
 }
 MODEL_SCENARIO(table_shrinks, prepare_two, verify_departed, depart, thief, model_started_thread)
+MODEL_REACHES(table_shrinks, ledger[1].count == 1)

@@ -25,6 +25,7 @@ typedef struct {
 static odi_atomic(uint32_t) word;
 static odi_atomic(extras *) lazy_extras;
 static odi_atomic(int) body_heard, handler_heard;
+static bool body_is_late, handler_is_late; /* and hears of the cancel by itself */
 
 /* ---- AnyTask ---- */
 
@@ -90,6 +91,7 @@ static void launches(void)
     it->cancel_body = !is_cancelled;
     unlock(it);
     odi_add_relaxed(&body_heard, is_cancelled);
+    body_is_late = is_cancelled;
 }
 
 /* Task.onCancel */
@@ -103,6 +105,7 @@ static void brings_a_handler(void)
     it->cancel_handlers += !is_late;
     unlock(it);
     odi_add_relaxed(&handler_heard, is_late);
+    handler_is_late = is_late;
 }
 
 /* ---- scenarios ---- */
@@ -114,6 +117,10 @@ static void the_handler_heard(void) { model_check(odi_load_relaxed(&handler_hear
 static void both_heard(void) { the_body_heard(); the_handler_heard(); }
 
 MODEL_SCENARIO(cancel_as_an_asynchronous_body_begins, executing, the_body_heard, launches, cancels)
+MODEL_REACHES(cancel_as_an_asynchronous_body_begins, body_is_late)
 MODEL_SCENARIO(cancel_as_a_handler_is_brought, ready, the_handler_heard, brings_a_handler, cancels)
+MODEL_REACHES(cancel_as_a_handler_is_brought, handler_is_late)
 MODEL_SCENARIO(cancel_of_a_body_that_begins_with_a_handler, executing, both_heard, launches, cancels,
                brings_a_handler)
+MODEL_REACHES(cancel_of_a_body_that_begins_with_a_handler, body_is_late && !handler_is_late,
+              !body_is_late && handler_is_late)

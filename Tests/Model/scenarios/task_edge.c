@@ -56,6 +56,8 @@ static odi_atomic(uint32_t) word;
 static odi_atomic(int) references; /* to the task: the program's, the edges', those that threads have */
 static odi_atomic(int) released[EDGES];
 static edge *edges[EDGES];
+static unsigned fired_by[MODEL_ROWS], unkept_by[MODEL_ROWS];
+static bool was_removed;
 
 /* ---- the word ---- */
 
@@ -114,6 +116,7 @@ static void fire(edge *it)
 {
     if (!change(it, LINKED, DONE))
         return;
+    fired_by[model_thread()]++;
     model_check(it->dependent);
     it->dependent = false;
     model_check(it->dependency || it->watched);
@@ -144,6 +147,7 @@ static bool stop_keeping(edge *it)
         return true;
     if (!change(it, LINKED, LINKING))
         return false;
+    unkept_by[model_thread()]++;
     lock(it);
     it->watched = true;
     model_check(it->dependency);
@@ -283,7 +287,8 @@ static void take_out(edge *it)
     unlock(it);
     if (!was_there)
         return;
-    if (remove_edge(it))
+    was_removed = remove_edge(it);
+    if (was_removed)
         odi_add_relaxed(&released[number_of(it)], 1);
     let_go_of_edge(it);
 }
@@ -326,11 +331,17 @@ static void both_are_released_once(void)
 }
 
 MODEL_SCENARIO(edge_linked_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets, links_first)
+MODEL_REACHES(edge_linked_while_the_body_returns, fired_by[0] == 1, unkept_by[0] == 1, unkept_by[1] == 1)
 MODEL_SCENARIO(edge_removed_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets,
                links_first, removes_first)
+MODEL_REACHES(edge_removed_while_the_body_returns, was_removed, unkept_by[0] == 1, unkept_by[1] == 1)
 MODEL_SCENARIO(edge_beside_one_that_is_linked, one_more_edge, both_are_released_once, returns_and_forgets,
                links_second)
+MODEL_REACHES(edge_beside_one_that_is_linked, unkept_by[0] == 2, unkept_by[1] == 2)
 MODEL_SCENARIO(edge_of_two_that_are_linked_at_once, two_edges_to_what_is_forgotten, both_are_released_once,
                links_first, links_second)
+MODEL_REACHES(edge_of_two_that_are_linked_at_once, unkept_by[0] == 2, fired_by[0] == 2)
 MODEL_SCENARIO(edge_linked_while_the_task_is_finished, two_holders, first_is_released_once, returns_and_forgets,
                links_first, finishes)
+MODEL_REACHES(edge_linked_while_the_task_is_finished, fired_by[0] == 1, fired_by[2] == 1,
+              unkept_by[0] + unkept_by[1] == 0)

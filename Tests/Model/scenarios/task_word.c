@@ -100,6 +100,7 @@ static uint32_t after(uint32_t word, enum event event, int *actions)
 static odi_atomic(uint32_t) word;
 static odi_atomic(uint32_t) served, accepted;
 static int outcome, slot; /* plain: whom the word names, or nobody */
+static unsigned served_by; /* which thread */
 
 /* AnyTask.step */
 static int step(enum event event)
@@ -118,6 +119,7 @@ static int step(enum event event)
 static void serve(int handler)
 {
     model_check(handler != 0 && outcome != 0);
+    served_by = model_thread();
     odi_add_relaxed(&served, 1);
 }
 
@@ -183,6 +185,7 @@ static void one_finish_counts(void)
 
 MODEL_SCENARIO(task_of_two_finishes_one_counts, executing, one_finish_counts, returns,
                finishes_from_outside, bring_handler)
+MODEL_REACHES(task_of_two_finishes_one_counts, outcome == 1, served_by == 0, served_by == 1, served_by == 2)
 
 static void ready(void) { odi_store_relaxed(&word, READY); }
 
@@ -199,12 +202,14 @@ static void cancels(void)
 }
 
 MODEL_SCENARIO(task_is_cancelled_or_runs, ready, is_served_once, begins, cancels, bring_handler)
+MODEL_REACHES(task_is_cancelled_or_runs, outcome == 1, served_by == 0, served_by == 1, served_by == 2)
 
 /* ---- dependents ---- */
 
 typedef struct edge {
     struct edge *next;
     int fired;
+    unsigned by; /* which thread */
 } edge;
 
 #include "doubles/dependents.h"
@@ -215,6 +220,7 @@ static void fire(edge *it)
 {
     model_check(outcome != 0); /* a dependent reads it */
     it->fired++;
+    it->by = model_thread();
 }
 
 /* AnyTask.attach: false where the task is over */
@@ -247,6 +253,8 @@ static void each_was_fired_once(void) { model_check(edges[0].fired == 1 && edges
 
 MODEL_SCENARIO(task_releases_each_dependent_once, executing, each_was_fired_once, ends,
                first_dependent, second_dependent)
+MODEL_REACHES(task_releases_each_dependent_once, edges[0].by == 0, edges[0].by == 0 && edges[1].by == 2,
+              edges[0].by == 1 && edges[1].by == 2)
 
 /* ---- the place on the queue's registry ---- */
 
@@ -276,6 +284,8 @@ static void leave_registry(void)
         odi_add_acqrel(&on_registry, -1, none);
 }
 
+static bool late[MODEL_ROWS];
+
 /* AnyTask.enqueue */
 static void add(void)
 {
@@ -285,7 +295,8 @@ static void add(void)
     enter_registry();
     actions = step(ADD);
     /* standingInFull: a read-modify-write that changes nothing */
-    if (actions == 0 && (odi_add_seqcst(&word, 0, none) & PHASE) == FINISHED)
+    late[model_thread()] = actions == 0 && (odi_add_seqcst(&word, 0, none) & PHASE) == FINISHED;
+    if (late[model_thread()])
         leave_registry();
 }
 
@@ -303,3 +314,4 @@ static void registry_is_empty(void)
 }
 
 MODEL_SCENARIO(task_leaves_its_registry, NULL, registry_is_empty, add, add, finishes_while_it_is_added)
+MODEL_REACHES(task_leaves_its_registry, late[0] && late[1], late[0] || late[1])

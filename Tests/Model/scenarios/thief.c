@@ -90,3 +90,4 @@ static void thief(void)
 static void verify(void) { take_all(&owner_of_all); ledger_settle(pushed); }
 
 MODEL_SCENARIO(thief_against_growth, prepare, verify, growth_owner, thief)
+MODEL_REACHES(thief_against_growth, ledger[1].count == 2, ledger_has(1, 1))

@@ -111,6 +111,7 @@ static void sleep_once(void)
 }
 
 MODEL_SCENARIO(arm_against_keep, prepare, NULL, arm_near, sleep_once)
+MODEL_REACHES(arm_against_keep, model_slept(1))
 
 /* The leader sleeps until something far, or is about to. */
 static void prepare_far(void)
@@ -119,6 +120,7 @@ static void prepare_far(void)
     (void)odi_timer_queue_arm(&team.timers, &far_timer, FAR, 0);
 }
 MODEL_SCENARIO(arm_sooner_against_keep, prepare_far, NULL, arm_near, sleep_once)
+MODEL_REACHES(arm_sooner_against_keep, model_slept(1))
 
 /* The leader has got work and leaves. From then on it is the monitor's to look. */
 static void prepare_kept(void)
@@ -143,9 +145,11 @@ static void monitor(void)
     } while (until > LATE_FOR_NEAR);
 }
 MODEL_SCENARIO(arm_against_leave, prepare_kept, NULL, arm_near, leader_gets_work, monitor)
+MODEL_REACHES(arm_against_leave, model_slept(2))
 
 /* Nobody leads, and the only worker is in a job. */
 MODEL_SCENARIO(arm_against_stand_by, prepare_far, NULL, arm_near, monitor)
+MODEL_REACHES(arm_against_stand_by, model_slept(1))
 
 /* Who looked in time for something near that somebody else took sleeps on, for longer: who arms
  * meanwhile may still find the word of before. */
@@ -156,6 +160,7 @@ static void prepare_again(void)
     odi_store_relaxed(&team.timers.standing_until, LATE_FOR_NEAR);
 }
 MODEL_SCENARIO(arm_against_keep_again, prepare_again, NULL, arm_near, sleep_once)
+MODEL_REACHES(arm_against_keep_again, model_slept(1))
 
 static void prepare_stand_again(void)
 {
@@ -163,6 +168,7 @@ static void prepare_stand_again(void)
     odi_store_relaxed(&team.timers.leader, NOBODY);
 }
 MODEL_SCENARIO(arm_against_stand_again, prepare_stand_again, NULL, arm_near, monitor)
+MODEL_REACHES(arm_against_stand_again, model_slept(1))
 
 /* Two threads arm. */
 static odi_timer_entry nearer_timer;
@@ -177,3 +183,4 @@ static void verify_two(void)
     model_check(odi_timer_queue_count(&team.timers) == 2);
 }
 MODEL_SCENARIO(two_arm_against_keep, prepare, verify_two, arm_near, arm_nearer, sleep_once)
+MODEL_REACHES(two_arm_against_keep, model_slept(2))

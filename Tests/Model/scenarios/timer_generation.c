@@ -28,6 +28,7 @@ static od_queue queue;
 static odi_timer_wheel wheel;
 static od_timer *timer;
 static unsigned calls, overs, cancels_returned;
+static unsigned over_by; /* which thread */
 static bool over_after_a_call;
 
 /* ---- the rest of the engine ---- */
@@ -54,6 +55,7 @@ static void note_call(void *unused, uint64_t missed) { calls++; }
 static void note_over(void *unused)
 {
     overs++;
+    over_by = model_thread();
     over_after_a_call = calls > 0;
 }
 
@@ -105,9 +107,13 @@ static void verify(void)
 }
 
 MODEL_SCENARIO(timer_cancel_against_call, prepare_once, verify, fire, cancel)
+MODEL_REACHES(timer_cancel_against_call, calls == 1)
 MODEL_SCENARIO(timer_cancel_against_repeat, prepare_repeating, verify, fire, cancel)
+MODEL_REACHES(timer_cancel_against_repeat, calls == 1, over_by == 0)
 
 /* A stop drops what is armed, whatever a call and a cancel do meanwhile. */
 static void cancel_only(void) { (void)od_timer_cancel(timer); od_timer_release(timer); }
 MODEL_SCENARIO(timer_drop_against_call, prepare_repeating, verify, fire, close_timers)
+MODEL_REACHES(timer_drop_against_call, calls == 1, over_by == 0)
 MODEL_SCENARIO(timer_drop_against_cancel, prepare_repeating, verify, fire, cancel_only, close_timers)
+MODEL_REACHES(timer_drop_against_cancel, calls == 1, over_by == 0, over_by == 1, over_by == 2)

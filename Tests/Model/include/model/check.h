@@ -27,18 +27,9 @@ void model_unborn(void);
 /* Every value below `count` is explored. */
 unsigned model_choose(unsigned count);
 
-/* An outcome that the scenario must reach: `condition` holds in at least one complete execution, or the
- * scenario fails when all is explored. Only what was asked counts. */
-typedef struct model_outcome_named {
-    const char *condition, *file;
-    int line;
-} model_outcome_named;
-void model_reaches_at(const model_outcome_named *outcome, bool holds);
-#define model_reaches(condition_)                                                         \
-    do {                                                                                  \
-        static const model_outcome_named outcome_ = {#condition_, __FILE__, __LINE__};    \
-        model_reaches_at(&outcome_, (condition_));                                        \
-    } while (0)
+/* How many operations of this name ("futex wait: sleep"), or in the function of this name, a thread has performed. */
+unsigned model_met(unsigned thread, const char *what);
+#define model_slept(thread) (model_met((thread), "futex wait: sleep") > 0)
 
 /* Remembers a value of this execution. The outcomes of an exploration are the set of all
  * executions' values; `slot` is below 16. */

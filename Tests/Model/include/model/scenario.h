@@ -50,6 +50,9 @@ typedef struct model_scenario {
     model_spins spins;
     /* Bit t: no futex wait of thread t returns for nothing, because the scenario were too large. */
     unsigned woken_only;
+    unsigned (*reached)(void); /* behind `verify`: bit i, the i-th outcome */
+    const char *outcomes;      /* as they are written; NULL: none is named */
+    bool has_one_end;
     struct model_scenario *next;
 } model_scenario;
 
@@ -78,6 +81,32 @@ model_scenario *model_named(const char *name);
     __attribute__((constructor)) static void model_woken_only_##name_(void)               \
     {                                                                                     \
         model_named(#name_)->woken_only = (threads_);                                     \
+    }
+
+/* What the scenario must reach: each condition, asked behind `verify`, holds in one complete execution and does not in
+ * another, or the scenario fails when all is explored. They are the scenario's and not a line's that may never run. */
+#define MODEL_REACHES(name_, ...)                                                         \
+    static unsigned model_reached_##name_(void)                                           \
+    {                                                                                     \
+        const bool holds_[] = {__VA_ARGS__};                                              \
+        unsigned reached_ = 0;                                                            \
+                                                                                          \
+        for (unsigned i = 0; i < sizeof holds_; i++)                                      \
+            reached_ |= (unsigned)holds_[i] << i;                                         \
+        return reached_;                                                                  \
+    }                                                                                     \
+    __attribute__((constructor)) static void model_reaches_##name_(void)                  \
+    {                                                                                     \
+        model_named(#name_)->reached = model_reached_##name_;                             \
+        model_named(#name_)->outcomes = #__VA_ARGS__;                                     \
+    }
+
+/* The same where every execution ends alike. */
+#define MODEL_ONLY_END(name_, condition_)                                                 \
+    MODEL_REACHES(name_, condition_)                                                      \
+    __attribute__((constructor)) static void model_only_end_##name_(void)                 \
+    {                                                                                     \
+        model_named(#name_)->has_one_end = true;                                          \
     }
 
 #ifdef __cplusplus
