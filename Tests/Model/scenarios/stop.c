@@ -339,5 +339,5 @@ static void verify_called(void) { model_check(odi_load_relaxed(&threads_started)
 MODEL_SCENARIO(stop_leaves_room_against_submit, prepare_full, verify_called, submitter, leaves_room)
 MODEL_REACHES(stop_leaves_room_against_submit, started[0].by == 0)
 
-/* Too large otherwise. */
+/* Too large otherwise: it takes a minute and a half as it is. */
 MODEL_WOKEN_ONLY(stop_and_submit_start_workers, ~0u)
