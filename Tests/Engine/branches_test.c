@@ -374,6 +374,7 @@ TEST(a_stolen_branch_works_for_its_owners_work)
 
     owner_thread = pthread_self();
     od_thread_set_work(&word);
+    assert_ptr_equal(od_fork_root_work(), &word); /* this program defines none */
     while (atomic_load(&elsewhere) == 0 && ++rounds < 100000) {
         od_forks_enter(pool, &scope);
         od_fork_slot *branch = od_fork(look_at_work, &word);
