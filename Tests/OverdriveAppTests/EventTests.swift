@@ -119,9 +119,11 @@ struct EventTests {
 
     @Test("posted after the end are refused with a sentence, and counted")
     func afterEnd() async throws {
-        let app = try await AppTasks.booted([Listener()])
+        let gate = Gate()
+        let app = try await AppTasks.booted([Listener(), AppTask("held") {} stop: { gate.pass() }])
         app.end()
         #expect(app.post(Ping(number: 1)) == .postedAfterEnd(event: "Ping"))
+        gate.open()  // the report is made only then
         let report = await app.ended()
         #expect(report.events.refused == 1)
         #expect(report.notes.contains { $0.contains("after the end of the app had begun") })
@@ -260,8 +262,8 @@ struct EventTests {
         cache.listen(for: MemoryPressure.self) { heard.note($0) }
         let options = testOptions { $0.memoryPressure = .init(stall: .milliseconds(50)); $0.pressureFiles = files }
         let app = try await AppTasks.booted([cache], options: options)
-        for _ in 0..<(8 * sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
-            onThread { while done.count == 0 {} }
+        for _ in 0..<(2 * sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
+            onThread { compute(until: { done.count > 0 }) }
         }
         let hasCome = eventually { !heard.all.isEmpty }
         done.add()

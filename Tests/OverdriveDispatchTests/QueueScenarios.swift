@@ -100,7 +100,7 @@ extension DropIn {
             for _ in 0..<cores {
                 DispatchQueue.global(qos: .userInteractive).async {
                     held.add()
-                    while !mayBegin.value {}
+                    compute(until: { mayBegin.value })
                 }
             }
             #expect(eventually { held.count == cores })
@@ -142,7 +142,7 @@ extension DropIn {
             for _ in 0..<cores {
                 DispatchQueue.global().async(group: group) {
                     started.add()
-                    while !mayEnd.value {}
+                    compute(until: { mayEnd.value })
                     finished.add()
                 }
             }

@@ -101,7 +101,7 @@ struct AsyncTests {
         #expect(outer.result?.value == 6)
         let never = Task<Int> { _ in {} }
         never.start()
-        #expect(never.wait(timeout: .milliseconds(5)) == .timedOut)
+        #expect(never.wait(timeout: .milliseconds(1)) == .timedOut)
         never.cancel()
     }
 
@@ -323,7 +323,7 @@ struct AsyncTests {
             for _ in 0..<workers {
                 TaskQueue().async {
                     held.add()
-                    while isOpen.count == 0 {}
+                    compute(until: { isOpen.count > 0 })
                 }
             }
             precondition(eventually { held.count == workers })
@@ -398,7 +398,7 @@ struct AsyncTests {
         #expect(try task.wait() == "chosen")  // though the other one is suspended
         first.resume()
         #expect(try dependent.wait() == "first")
-        first.waitUntilAllTasksAreFinished()
+        for queue in [first, chosen] { queue.waitUntilAllTasksAreFinished() }
         #expect(first.tasks.isEmpty && first.pendingTaskCount == 0 && chosen.pendingTaskCount == 0)
     }
 

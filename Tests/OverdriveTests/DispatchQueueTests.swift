@@ -65,24 +65,29 @@ struct DispatchQueueTests {
 
     @Test("keeps barriers apart, submitted and synced")
     func barriers() async {
-        let queue = TaskQueue(queue: DispatchQueue(label: "concurrent", attributes: .concurrent))
-        let order = Log<Int>()
-        let pause = CountingSemaphore(value: 0)
-        queue.async {
-            _ = pause.wait(timeout: .milliseconds(50))
-            order.note(1)
+        await #expect(processExitsWith: .success) {  // one in which nothing else goes on
+            let queue = TaskQueue(queue: DispatchQueue(label: "concurrent", attributes: .concurrent))
+            let (first, barrier, order) = (Gate(), Gate(), Log<Int>())
+            queue.async {
+                first.pass()
+                order.note(1)
+            }
+            queue.async(flags: .barrier) {
+                barrier.pass()
+                order.note(2)
+            }
+            queue.async { order.note(3) }
+            onThread { queue.sync(flags: .barrier) { order.note(4) } }
+            #expect(comesToRest())
+            #expect(barrier.arrivals == 0 && order.all == [])
+            first.open()
+            #expect(eventually { barrier.arrivals == 1 })
+            #expect(comesToRest())
+            #expect(order.all == [1])
+            barrier.open()
+            #expect(eventually { order.all.count == 4 })
+            #expect(order.all == [1, 2, 3, 4])
         }
-        queue.async(flags: .barrier) {
-            _ = pause.wait(timeout: .milliseconds(20))
-            order.note(2)
-        }
-        queue.async {
-            _ = pause.wait(timeout: .milliseconds(20))
-            order.note(3)
-        }
-        onThreads(1) { _ in queue.sync(flags: .barrier) { order.note(4) } }
-        await queue.drained()
-        #expect(order.all == [1, 2, 3, 4])
     }
 
     @Test("syncs, runs, waits and drains")
