@@ -47,7 +47,7 @@ enum { ODI_PASS_BAND = 7, ODI_PASS_OF_NODE = 8, ODI_PASS_BITS = ODI_PASS_BAND | 
 
 _Static_assert(_Alignof(od_queue) > ODI_PASS_BITS, "a queue's address leaves room for these");
 
-/* What a pass calls. Constant: life.c says so before there is a queue. */
+/* What a pass calls. Constant: lifecycle.c says so before there is a queue. */
 extern odi_function *odi_drain;
 
 /* For the queue's drainers. */

@@ -180,8 +180,3 @@ uint32_t odi_idle_sleepers(odi_idle *idle)
 {
     return sleepers_of(odi_load_relaxed(&idle->state)); /* relaxed: a hint */
 }
-
-bool odi_idle_searching(odi_idle *idle)
-{
-    return (odi_load_relaxed(&idle->state) & TOKEN_MASK) != 0; /* relaxed: a hint */
-}

@@ -112,9 +112,6 @@ bool odi_idle_renew(odi_idle *idle, uint32_t *epoch);
 /* How many sleep or are about to. A hint. */
 uint32_t odi_idle_sleepers(odi_idle *idle);
 
-/* Whether the token is out. A hint. */
-bool odi_idle_searching(odi_idle *idle);
-
 #pragma GCC visibility pop
 
 #endif

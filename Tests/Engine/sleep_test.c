@@ -1,5 +1,6 @@
 /* sleep/: the event count's protocol step by step, and the lock. (That no wake is lost the explorer shows.) */
 #include "Support/clock.h"
+#include "Support/idle_token.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -29,11 +30,11 @@ IDLE_TEST(one_worker_searches_at_a_time)
     assert_true(odi_idle_nobody(&idle));
     assert_true(odi_idle_try_search(&idle));
     assert_false(odi_idle_try_search(&idle));
-    assert_true(odi_idle_searching(&idle));
+    assert_true(token_is_out(&idle));
     assert_false(odi_idle_nobody(&idle));
     assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_COVERED);
     odi_idle_found(&idle);
-    assert_false(odi_idle_searching(&idle));
+    assert_false(token_is_out(&idle));
     assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
 }
 
@@ -50,7 +51,7 @@ IDLE_TEST(a_signal_flies_to_one_sleeper_and_covers_what_follows)
     assert_true(odi_idle_leave(&idle));  /* picks the token up */
     assert_false(odi_idle_leave(&idle)); /* finds it held */
     assert_int_equal(odi_idle_sleepers(&idle), 0);
-    assert_true(odi_idle_searching(&idle));
+    assert_true(token_is_out(&idle));
     odi_idle_found(&idle);
     assert_true(odi_idle_nobody(&idle));
 }
@@ -59,7 +60,7 @@ IDLE_TEST(a_searcher_that_goes_to_sleep_gives_the_token_back)
 {
     assert_true(odi_idle_try_search(&idle));
     (void)odi_idle_announce(&idle, true);
-    assert_false(odi_idle_searching(&idle));
+    assert_false(token_is_out(&idle));
     assert_int_equal(odi_idle_sleepers(&idle), 1);
     assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_WOKE);
     assert_true(odi_idle_leave(&idle));

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "Numa/nodes.h"
+#include "Support/idle_token.h"
 
 #define NEEDS_NODES(n)                                                                    \
     do {                                                                                  \
@@ -479,7 +480,7 @@ static bool all_sleep(caller *it)
     bool awake = false;
 
     for (int site = 0; site < team->site_count; site++)
-        awake |= odi_idle_searching(&team->sites[site].idle);
+        awake |= token_is_out(&team->sites[site].idle);
     for (int place = 0; place < it->everybody->count; place++) {
         odi_worker *worker = it->everybody->workers[place];
 

@@ -1,4 +1,4 @@
-/* life.c — how a queue begins, is given back, and what becomes of all of them in a forked child and at their pool's stop. */
+/* lifecycle.c — how a queue begins, is given back, and what a forked child and the stop of its pool make of it. */
 #include <stdio.h>
 
 #include "base/invariant.h"
