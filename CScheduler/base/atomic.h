@@ -3,7 +3,7 @@
  * Owns     the only spelling of C11 memory orders in the project. An operation's order is
  *          part of its name, and each one stronger than relaxed takes the tag of the
  *          memory edge it belongs to (see edges.h): the tag is checked by the compiler,
- *          and the verification weakens one end of one edge at a time through it.
+ *          and the verification weakens one operation at a time through it.
  * Never    knows what the words mean, or that Linux exists.
  * Forms    this one (C11 atomics), and the model checker's, which replaces it whole when
  *          ODI_MODEL is defined.
@@ -63,7 +63,6 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #define odi_and_acqrel(p, v, edge) ODI_RMW(fetch_and, p, v, edge, acq_rel, relaxed)
 #define odi_and_seqcst(p, v, edge) ODI_RMW(fetch_and, p, v, edge, seq_cst, acq_rel)
 #define odi_swap_relaxed(p, v) atomic_exchange_explicit((p), (v), memory_order_relaxed)
-#define odi_swap_acquire(p, v, edge) ODI_RMW(exchange, p, v, edge, acquire, relaxed)
 #define odi_swap_acqrel(p, v, edge) ODI_RMW(exchange, p, v, edge, acq_rel, relaxed)
 
 /* Strong compare-and-swap: true when *p was *expected and became `desired`; otherwise

@@ -1,6 +1,6 @@
 /* edges.h — the register of memory edges.
  *
- * Every hand-over between threads has one name, here, and every operation stronger than
+ * Every hand-over between threads, through whichever word, has one name, here, and every operation stronger than
  * relaxed carries it. The left side publishes, the right side observes; the sentence says
  * what the edge buys. Each header repeats its own edges where they are used.
  */
@@ -23,7 +23,8 @@
     /* reclaim */                                                                         \
     X(R1, "retire -> reclaimer: the object's fields are readable")                        \
     X(R3, "retire <-> reclaimer's leaving: a thread is started or the object is seen")    \
-    X(R4, "reclaimer -> drain: what was retired before is freed")                         \
+    X(R4, "reclaimer -> drain: the count of batches says that one is freed")              \
+    X(R5, "reclaimer -> drain: the empty list says that what was retired is freed")       \
     /* sleep */                                                                           \
     X(S1, "publish <-> announce: the submitter sees the sleeper, or it sees the work")    \
     X(S2, "publish <-> give back the search: the token is seen out, or the work is seen") \
@@ -38,21 +39,37 @@
     X(L2, "count <-> flag: the submitter sees the flag, or its setter the count")         \
     X(L3, "start <-> cancel: the starter sees the flag, or the canceller the start")      \
     X(L4, "start, end -> pending, cancel: a job held is begun, a word gone is told")      \
-    X(L5, "create -> use: a record's fields are readable")                                \
+    X(L5, "create -> count: whoever counts on a record reads its fields")                 \
+    X(L6, "create -> submit: the queue's word says that the record is readable")          \
+    X(L7, "create -> submit: the group's word says that the record is readable")          \
+    X(L8, "disband -> reap: a record without its group is its queue's alone")             \
+    X(L9, "renew -> group: the flags say which generation the record is in")              \
+    X(L10, "release -> wait: what was done before is readable by who is let go")          \
+    X(L11, "close -> reserve: what a run does on a count behind the close is not seen before") \
     X(M1, "signal -> wait: what the signaller wrote is readable by who got the permit")   \
+    X(M2, "grant -> wait: what the signaller wrote is readable by who slept for it")      \
     /* worker */                                                                          \
     X(W1, "change -> steal: the table's workers are readable")                            \
     X(W2, "job <-> report: a worker's count of jobs, and that one is running")            \
+    X(W3, "join -> ask: a slot's worker is readable")                                     \
+    X(W4, "enter -> steal: an external thread's place is readable")                       \
+    X(W5, "call back -> bench: why the worker is to get up")                              \
+    X(W6, "depart -> stop: what a thread did before it left is readable")                 \
+    X(W7, "stolen fork -> report: a worker's count of stolen forks")                      \
     /* worker/forks */                                                                    \
-    X(F1, "fork -> steal: head or split says that the slot's words are readable")         \
+    X(F1, "fork -> steal: head says that the slot's words are readable")                  \
     X(F2, "fork, pop <-> claim, want: the owner sees the limit, or they see its head")    \
     X(F3, "migrate -> owner: the limit says that the word is the owner's again")          \
-    X(F4, "thief <-> joiner: who runs the slot, and what the branch wrote")               \
+    X(F4, "thief <-> joiner: what the branch wrote, and who sleeps for it")               \
     X(F5, "ring -> joiner: why it was woken")                                             \
-    X(F6, "leave -> enter: an external thread's place is free")                                      \
+    X(F6, "leave -> enter: an external thread's place is free")                           \
     X(F7, "hold back <-> leave, sleep: who makes room sees the note, or its writer the room") \
+    X(F8, "expose -> steal: split says that the slot's words are readable")               \
+    X(F9, "note -> steal: the count says that the notes are readable")                    \
+    X(F10, "thief -> joiner: who runs the slot")                                          \
     /* pool, line */                                                                      \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
+    X(P3, "arm, stop -> monitor: why it is woken")                                        \
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \
     X(T3, "release -> free: the last reference to a timer sees all uses")                  \
     X(Q5, "adopt -> context: what the queue's user keeps with it is readable")            \

@@ -89,7 +89,7 @@ static uint64_t running_on_workers(odi_team *team, const od_queue *queue)
     uint64_t running = 0;
 
     for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W3);
 
         running += worker != NULL && runs_job_of(worker, queue);
     }

@@ -32,7 +32,7 @@ void odi_queue_free(void **part)
 void odi_queue_close_current(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
-        (void)odi_or_acqrel(&queue->current[each], ODI_CURRENT_NONE, L5);
+        (void)odi_or_acqrel(&queue->current[each], ODI_CURRENT_NONE, L6);
 }
 
 void odi_queue_put_in_front(od_queue *queue, odi_record *record)
@@ -80,9 +80,9 @@ static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
 void odi_queue_reap_record(od_queue *queue, odi_record *record)
 {
     odi_lock_acquire(&queue->watch.lock);
-    /* relaxed: written under this lock when it is ours. L5: its group has done with it. */
+    /* relaxed: written under this lock when it is ours. L8: its group has done with it. */
     bool dead = odi_load_relaxed(&record->queue) == queue &&
-                odi_load_acquire(&record->group, L5) == NULL &&
+                odi_load_acquire(&record->group, L8) == NULL &&
                 take_off_if_dead(queue, record, false);
     odi_lock_release(&queue->watch.lock);
     if (dead)
@@ -136,7 +136,7 @@ void odi_queue_reap(od_queue *queue)
 
     while (dead != NULL) {
         odi_record *next = dead->next_of_queue;
-        odi_group *group = odi_load_acquire(&dead->group, L5);
+        odi_group *group = odi_load_acquire(&dead->group, L8);
 
         if (group != NULL) {
             odi_group_forget(group, dead);

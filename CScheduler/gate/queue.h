@@ -6,7 +6,7 @@
  * turn has come, holds one of the permits of the queue's gate (job/gate.h), which decides who may.
  *
  * The folder's files, from bottom to top; none calls one above it. A pass calls drain.c by a function that
- * life.c names (`odi_drain`), and a record its owner (job/record.h): these are the two calls upwards.
+ * lifecycle.c names (`odi_drain`), and a record its owner (job/record.h): these are the two calls upwards.
  *
  *     the thread       asking.c, current.c (what it is in), wait_node.c (asleep for a turn), cycle.c, semaphore.c
  *     the line         inbox.h, drain_batches.c, earmark.c, override.c (raises, passes), line.c (what is next)
@@ -14,7 +14,7 @@
  *     what follows     settle.c (whom a change lets go on: drainers, called through targets)
  *     changes          barrier.c (it keeps its line), target.c, cancel.c, callers.c and sync.c (permits)
  *     jobs             records.c (counted, put into the line), limit.c, submit.c, batch.c
- *     who is served    drain.c, wait.c, within.c, timer.c, report.c, control.c, life.c
+ *     who is served    drain.c, wait.c, within.c, timer.c, report.c, control.c, lifecycle.c
  *
  * States   (new) -> open     the first job finds it unlimited and not suspended: under the lock
  *          (new) -> closed   it does not; or a barrier, a target or a limit came before it
@@ -36,6 +36,7 @@
  * Locks    watch.lock guards everything below it; order: group, queue, inbox, cancel.
  *
  * Edges    L2  submit <-> close    light/heavy fence   as in job/record.h
+ *          L6  admit -> submit   release/acquire      the fields of the current record
  *          Q5  adopt -> context      acq_rel/acquire   what the queue's user keeps with it
  */
 #ifndef ODI_GATE_QUEUE_H

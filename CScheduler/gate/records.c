@@ -187,7 +187,7 @@ ODI_COLD odi_record *odi_queue_make_current(od_queue *queue, uint32_t key, bool 
     if (record == NULL && (record = make_record(queue, NULL, key, reserve)) != NULL && newest != NULL)
         odi_record_succeed(record, newest);
     if (record != NULL)
-        odi_store_release(current, (uintptr_t)record, L5);
+        odi_store_release(current, (uintptr_t)record, L6);
     odi_lock_release(&queue->watch.lock);
     return record;
 }

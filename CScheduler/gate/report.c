@@ -89,7 +89,7 @@ int od_pool_report_workers(od_pool *pool, od_worker_report *reports, int room)
 
     odi_lock_acquire(&team->lock);
     for (int slot = 0; slot < team->capacity && count < room; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W3);
 
         if (worker == NULL || !worker->present)
             continue;

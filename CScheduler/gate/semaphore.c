@@ -108,9 +108,9 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore, od_semapho
 /* False: the deadline came first. */
 static bool await(odi_waiter *waiter, int64_t deadline_ns)
 {
-    while (odi_load_acquire(&waiter->granted, M1) == 0) { /* ended by: hand_over */
+    while (odi_load_acquire(&waiter->granted, M2) == 0) { /* ended by: hand_over */
         if (odi_futex_wait(&waiter->granted, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
-            return odi_load_acquire(&waiter->granted, M1) != 0;
+            return odi_load_acquire(&waiter->granted, M2) != 0;
     }
     return true;
 }
@@ -191,7 +191,7 @@ ODI_COLD static void hand_over(od_semaphore *semaphore)
         waiter->state = ODI_WAITER_GRANTED;
         function = waiter->function;
         context = waiter->context;
-        odi_store_release(&waiter->granted, 1, M1);
+        odi_store_release(&waiter->granted, 1, M2);
     }
     odi_lock_release(&semaphore->lock);
     if (function != NULL)

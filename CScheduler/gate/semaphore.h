@@ -19,6 +19,7 @@
  * How a wait ends: by a signal, or by giving up (deadline, cancellation).
  *
  * Edges    M1  signal -> wait   release/acquire   what the signaller wrote
+ *          M2  grant -> wait    release/acquire   the same, for who sleeps
  */
 #ifndef ODI_GATE_SEMAPHORE_H
 #define ODI_GATE_SEMAPHORE_H

@@ -20,7 +20,7 @@ odi_record *odi_queue_make_current(od_queue *queue, uint32_t key, bool *reserve)
 ODI_HOT_INLINE odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
 {
     if (group != NULL) {
-        odi_record *last = odi_load_acquire(&group->last, L5);
+        odi_record *last = odi_load_acquire(&group->last, L7);
 
         /* relaxed: a record that changes hands was stale or closed before; asked again */
         if (ODI_LIKELY(last != NULL && odi_record_is(last, queue, group) &&
@@ -31,7 +31,7 @@ ODI_HOT_INLINE odi_record *odi_queue_find_record(od_queue *queue, odi_group *gro
                    ? odi_group_record(group, queue, key, odi_queue_make_record)
                    : NULL;
     }
-    uintptr_t current = odi_load_acquire(odi_queue_current(queue, key), L5);
+    uintptr_t current = odi_load_acquire(odi_queue_current(queue, key), L6);
     if (ODI_LIKELY(!(current & ODI_CURRENT_NONE)))
         return (odi_record *)current;
     return odi_pool_is_open(queue->pool) ? odi_queue_make_current(queue, key, reserve) : NULL;

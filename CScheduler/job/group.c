@@ -157,8 +157,8 @@ static void disband_chain(odi_group *group, odi_record *record)
             continue;
         record->link_of_group = NULL;
         odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED, L2);
-        /* L5: from here on its queue may give it its next generation. */
-        odi_store_release(&record->group, (odi_group *)NULL, L5);
+        /* L8: from here on its queue may give it its next generation. */
+        odi_store_release(&record->group, (odi_group *)NULL, L8);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
     }
 }
@@ -279,10 +279,10 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
             put(&group->records, record);
             add_newest(group, record);
         }
-    } else if (odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE)
+    } else if (odi_load_acquire(&record->flags, L9) & ODI_RECORD_STALE)
         record = replace(group, record, make);
     if (record != NULL)
-        odi_store_release(&group->last, record, L5);
+        odi_store_release(&group->last, record, L7);
     odi_lock_release(&group->watch.lock);
     return record;
 }

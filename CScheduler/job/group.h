@@ -5,6 +5,9 @@
  *          else, so a worker that drains the last job may touch it after the waiter has let
  *          it go.
  * Threads  anyone. The caller keeps the group alive during a call.
+ *
+ * Edges    L7  record -> submit   release/acquire   the fields of the record that was used last
+ *          L8  disband -> reap    release/acquire   the group is done with a record
  */
 #ifndef ODI_JOB_GROUP_H
 #define ODI_JOB_GROUP_H

@@ -92,7 +92,7 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
     record->next_of_bucket = NULL;
     odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN, L5);
     odi_and_acqrel(&record->counts, ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
-    odi_store_release(&record->flags, 0, L5);
+    odi_store_release(&record->flags, 0, L9);
     return record;
 }
 
@@ -120,7 +120,7 @@ bool odi_record_renew(odi_record *record, uint32_t flags)
     while (!open && odi_counts_outstanding(counts) == 0)
         open = odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_CLOSED, L5);
     odi_store_release(&record->flags,
-                      open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L5);
+                      open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L9);
     return open;
 }
 

@@ -28,7 +28,8 @@
  *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
  *                                                                    count, or the submitter
  *                                                                    the flag
- *          L5  new -> users of the tag             release/acquire   the record's fields
+ *          L5  new -> count                        release/acquire   the record's fields
+ *          L9  renew -> group                      release/acquire   the flags' generation
  */
 #ifndef ODI_JOB_RECORD_H
 #define ODI_JOB_RECORD_H

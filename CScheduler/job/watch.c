@@ -93,7 +93,7 @@ static void release(odi_watch *watch, odi_watch_waiter **first)
 
         take_off(waiter);
         bool more = *first != NULL;
-        odi_store_release(&waiter->released, 1, L1);
+        odi_store_release(&waiter->released, 1, L10);
         odi_lock_release(&watch->lock);
         /* `waiter` may be gone by now; the futex call uses its address alone. */
         if (odi_futex_wake(&waiter->released, 1) > 0)
@@ -180,9 +180,9 @@ bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter)
 
 bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns)
 {
-    while (odi_load_acquire(&waiter->released, L1) == 0) { /* ended by: release, or the deadline */
+    while (odi_load_acquire(&waiter->released, L10) == 0) { /* ended by: release, or the deadline */
         if (odi_futex_wait(&waiter->released, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
-            return odi_load_acquire(&waiter->released, L1) != 0;
+            return odi_load_acquire(&waiter->released, L10) != 0;
     }
     return true;
 }

@@ -10,7 +10,8 @@
  *
  * How a wait ends: by who finds the moment, or its deadline.
  *
- * Edges    L1  complete -> wait, notification   release/acquire   what the bodies wrote
+ * Edges    L1   complete -> notification   release/acquire   what the bodies wrote
+ *          L10  release -> wait            release/acquire   the same, for who sleeps
  */
 #ifndef ODI_JOB_WATCH_H
 #define ODI_JOB_WATCH_H

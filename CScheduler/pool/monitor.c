@@ -205,7 +205,7 @@ static void watch(od_pool *pool)
     int quiet = 0;
 
     while (quiet < QUIET_TICKS && !stopping(team)) {
-        uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
+        uint32_t word = odi_load_acquire(&pool->monitor_word, P3);
 
         quiet = tick(team) ? 0 : quiet + 1;
         rest(pool, word, odi_clock_after(TICK_NS));
@@ -226,12 +226,12 @@ static void monitor_main(void *raw)
     while (!stopping(team)) {
         if (!is_off(team))
             watch(pool);
-        uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
+        uint32_t word = odi_load_acquire(&pool->monitor_word, P3);
         if (!is_off(team))
             disarm(team);
         while (!stopping(team) && is_off(team)) {
             odi_futex_wait(&pool->monitor_word, word, odi_timer_queue_stand_by(&team->timers));
-            word = odi_load_acquire(&pool->monitor_word, S3);
+            word = odi_load_acquire(&pool->monitor_word, P3);
             if (odi_team_is_due(team)) /* nobody looked in time: it watches until somebody does */
                 odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4);
         }
@@ -241,14 +241,14 @@ static void monitor_main(void *raw)
     odi_lock_acquire(&team->lock);
     team->present--;
     pool->monitor_present = false;
-    odi_add_release(&team->departures, 1, S3);
+    odi_add_release(&team->departures, 1, W6);
     odi_futex_wake(&team->departures, 1 << 30);
     odi_lock_release_last(&team->lock); /* the pool may be freed from here on */
 }
 
 void odi_pool_wake_monitor(od_pool *pool)
 {
-    odi_add_release(&pool->monitor_word, 1, S3);
+    odi_add_release(&pool->monitor_word, 1, P3);
     odi_futex_wake(&pool->monitor_word, 1);
 }
 

@@ -11,6 +11,7 @@
  *
  * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
  *                                      it sees the work
+ *          P3  arm, stop -> monitor    why it is woken
  */
 #ifndef ODI_POOL_POOL_H
 #define ODI_POOL_POOL_H

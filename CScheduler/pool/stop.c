@@ -19,7 +19,7 @@ static void announce(odi_team *team, uint32_t attention)
 
     odi_lock_acquire(&team->lock);
     for (odi_worker *worker = team->bench; worker != NULL; worker = worker->next_benched) {
-        odi_store_release(&worker->bench_word, 2, S3); /* leave: it is still on the bench */
+        odi_store_release(&worker->bench_word, 2, W5); /* leave: it is still on the bench */
         odi_futex_wake(&worker->bench_word, 1);
     }
     odi_lock_release(&team->lock);
@@ -43,12 +43,12 @@ static bool all_have_left(od_pool *pool)
  * until a later one, or for ever, is not kept longer than it has asked for. */
 static void bring_forward(od_pool *pool, int64_t deadline)
 {
-    /* relaxed, both: whoever sees the count sees the deadline (S3) */
+    /* relaxed, both: whoever sees the count sees the deadline (W6) */
     int64_t before = odi_load_relaxed(&pool->stop_deadline);
 
     while (deadline < before) {
         if (odi_cas_relaxed(&pool->stop_deadline, &before, deadline)) {
-            odi_add_acqrel(&pool->team.departures, 1, S3);
+            odi_add_acqrel(&pool->team.departures, 1, W6);
             odi_futex_wake(&pool->team.departures, 1 << 30);
             return;
         }
@@ -71,7 +71,7 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
     odi_team *team = &pool->team;
 
     for (bool leave = true; leave;) {
-        uint32_t seen = odi_load_acquire(&team->departures, S3);
+        uint32_t seen = odi_load_acquire(&team->departures, W6);
         int64_t now = odi_clock_now();
 
         odi_lock_acquire(&team->lock);
@@ -279,7 +279,7 @@ static bool is_held_back(od_pool *pool)
 static bool await_departures(od_pool *pool, uint32_t *seen)
 {
     for (;;) {
-        *seen = odi_load_acquire(&pool->team.departures, S3);
+        *seen = odi_load_acquire(&pool->team.departures, W6);
         /* relaxed: whoever sees the count sees the deadline */
         int64_t deadline = odi_load_relaxed(&pool->stop_deadline);
         bool gone = all_have_left(pool);

@@ -160,7 +160,7 @@ bool odi_deque_push(odi_deque *deque, odi_entry entry)
     if (ODI_UNLIKELY(ring == NULL || distance(deque->top_seen, bottom) >= ring->capacity)) {
         if (!make_room(deque))
             return false;
-        ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only: grown just now (M2) */
+        ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only: grown just now */
     }
     slot_write(ring, bottom, entry);
     odi_store_release(&deque->bottom, plus(bottom, 1), D1);
@@ -262,12 +262,12 @@ size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
     size_t count = (size_t)(available + 1) / 2;
     if (count > most)
         count = most;
-    /* Read before the CAS: after it the owner may write these slots again (M8). A stale top
+    /* Read before the CAS: after it the owner may write these slots again. A stale top
      * may make `count` larger than the ring: the slots read then are garbage and the CAS
      * fails, because top only grows. */
     for (size_t i = 0; i < count; i++)
         entries[i] = slot_read(ring, plus(top, (int64_t)i));
-    /* D4 wins the range at once: the pop at the new end keeps out of a batch's reach (M7, D6).
+    /* D4 wins the range at once: the pop at the new end keeps out of a batch's reach (D6).
      * D3 publishes that the reads above are done. */
     return odi_cas_release(&deque->top, &top, plus(top, (int64_t)count), D3) ? count : 0;
 }

@@ -92,7 +92,7 @@ static void reclaim_until_empty(void)
         destroy_all(batch);
         expected = &at_work;
         /* R3: a retirement between the swap and here makes this fail, and is seen. */
-    } while (!odi_cas_release(&retired_list, &expected, NULL, R4));
+    } while (!odi_cas_release(&retired_list, &expected, NULL, R5));
 
     odi_add_release(&batches, 1, R4);
     odi_futex_wake(&batches, INT_MAX);
@@ -138,7 +138,7 @@ void odi_reclaim_drain(void)
     for (;;) {
         uint32_t seen = odi_load_acquire(&batches, R4);
 
-        if (odi_load_acquire(&retired_list, R4) == NULL)
+        if (odi_load_acquire(&retired_list, R5) == NULL)
             return;
         /* relaxed: it says who reclaims, and nothing is read on the strength of it */
         if (odi_swap_relaxed(&start_failed, false)) {

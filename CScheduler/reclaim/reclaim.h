@@ -15,6 +15,8 @@
  *          R2  read_end -> reclaimer's free   a grace period   the reader's reads are over
  *          R3  retire <-> reclaimer's leaving the retirer starts a thread, or the reclaimer
  *              sees the object; never neither (one word, read-modify-writes)
+ *          R4  reclaimer -> drain             release/acquire  a batch is freed, by the count
+ *          R5  reclaimer -> drain             release/acquire  all are freed, by the empty list
  */
 #ifndef ODI_RECLAIM_RECLAIM_H
 #define ODI_RECLAIM_RECLAIM_H

@@ -86,7 +86,7 @@ static void await_call(odi_worker *worker, int64_t deadline)
     odi_futex_result result = ODI_FUTEX_WOKEN;
 
     /* Ended by: odi_team_start_one, which calls back; a stop; or the deadline. */
-    while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
+    while (odi_load_acquire(&worker->bench_word, W5) == 0 && result != ODI_FUTEX_TIMED_OUT)
         result = odi_futex_wait(&worker->bench_word, 0, deadline);
 }
 
@@ -150,7 +150,7 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
     worker->present = worker->pinned = false;
     (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
     team->present--;
-    odi_add_release(&team->departures, 1, S3);
+    odi_add_release(&team->departures, 1, W6);
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release_last(&team->lock); /* the team may be freed from here on */
 }

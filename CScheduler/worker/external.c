@@ -38,8 +38,8 @@ ODI_COLD static odi_forks *make_place(odi_team *team)
         (external = odi_pages_new(sizeof *external, ODI_ANY_NODE)) != NULL) {
         if (odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
             odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
-            odi_store_release(&team->externals[place], settle(external, place), W1);
-            odi_store_release(&team->externals_seen, place + 1, W1);
+            odi_store_release(&team->externals[place], settle(external, place), W4);
+            odi_store_relaxed(&team->externals_seen, place + 1); /* relaxed: a place not seen yet is NULL */
         } else {
             odi_pages_free(external, sizeof *external);
             external = NULL;

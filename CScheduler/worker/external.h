@@ -64,7 +64,7 @@ static inline int odi_externals_seen(odi_team *team)
 
 static inline odi_forks *odi_external_at(odi_team *team, int place)
 {
-    return odi_load_acquire(&team->externals[place], W1);
+    return odi_load_acquire(&team->externals[place], W4);
 }
 
 /* The team's first place from *place on, which goes behind it; NULL: there is none. */

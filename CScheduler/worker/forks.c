@@ -113,7 +113,7 @@ bool odi_forks_answer(odi_forks *forks)
         if (head == split)
             return false; /* nothing to give: it stands */
         uint32_t next = split + (head - split + 1) / 2;
-        if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F1))
+        if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F8))
             continue;
         /* A thief may have helped itself since, and another asked anew: then the request is not
          * the one that we have met, and the limit follows the split that the thief has left
@@ -158,7 +158,7 @@ static bool note_work(odi_forks *forks, void *work)
         return false;
     odi_store_relaxed(&forks->notes[count].place, place); /* relaxed: as above */
     odi_store_relaxed(&forks->notes[count].work, work);
-    odi_store_release(&forks->note_count, count + 1, F1);
+    odi_store_release(&forks->note_count, count + 1, F9);
     return true;
 }
 
@@ -166,14 +166,14 @@ static void strike_note(odi_forks *forks)
 {
     /* relaxed load: the owner's. The store carries the notes below, which may be newer than what
      * its reader knows. */
-    odi_store_release(&forks->note_count, odi_load_relaxed(&forks->note_count) - 1, F1);
+    odi_store_release(&forks->note_count, odi_load_relaxed(&forks->note_count) - 1, F9);
 }
 
 /* Whose work a fork is that the calling thread has stolen. A note that lies below it was there
  * before it and lasts as long; whatever else is or was in the same place lies above. */
 static void *inherited_work(odi_forks *victim, uint32_t place)
 {
-    uint32_t count = odi_load_acquire(&victim->note_count, F1);
+    uint32_t count = odi_load_acquire(&victim->note_count, F9);
     void *work = odi_load_relaxed(&victim->work); /* relaxed, all: F1 has shown them */
 
     for (uint32_t i = 0; i < count; i++) {
@@ -219,7 +219,7 @@ od_fork_slot *odi_forks_steal(odi_forks *victim)
     uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
 
     while (tail_of(word) < split_of(word)) {
-        if (odi_cas_acquire(&victim->word, &word, word + 1, F1))
+        if (odi_cas_acquire(&victim->word, &word, word + 1, F8))
             return &victim->slots[tail_of(word)];
     }
     return NULL;
@@ -245,7 +245,7 @@ static bool migrate(odi_forks *victim)
     bool moved = false;
     /* Not the root: its owner is about to expose it, and has not said yet whose work it is. */
     while (split_of(word) != 0 && head > split_of(word) && !moved)
-        moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F1);
+        moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F8);
     odi_store_release(&victim->owner.limit,
                       moved ? limit_at(victim, head) : ODI_FORKS_ASKED, F3);
     if (moved)
@@ -309,7 +309,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
 
     /* relaxed: the owner's own */
     slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
-    odi_store_release(&slot->thief, here, F4);
+    odi_store_release(&slot->thief, here, F10);
     od_thread_set_work(work);
     bool noted = note_work(here, work);
     if (is_numbered(code))

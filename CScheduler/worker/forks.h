@@ -47,8 +47,11 @@
  *                                                         sleeper's request), or the other
  *                                                         side its head
  *          F3  migrate -> owner       release/acquire     the word is the owner's again
- *          F4  thief <-> joiner       release/acquire     who runs the slot; what it wrote
+ *          F4  thief <-> joiner       release/acquire     what it wrote, or who sleeps for it
  *          F5  ring -> sleeping joiner release/acquire    why it was woken
+ *          F8  expose -> steal        release/acquire     the slot's words, by the split
+ *          F9  note -> steal          release/acquire     the notes of what the thread runs
+ *          F10 thief -> joiner        release/acquire     who runs the slot
  *
  * How the waits end: a claim by the claimer, a few instructions and one membarrier on. A join
  * by the thief's end of the branch, or by its giving back; while it sleeps it has a request

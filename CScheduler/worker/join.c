@@ -48,7 +48,7 @@ static bool is_over(od_fork_slot *slot)
 /* Takes one fork back from whoever runs `slot`, and runs it. False: there was none. */
 static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *request)
 {
-    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
+    odi_forks *thief = odi_load_acquire(&slot->thief, F10);
 
     if (thief == NULL)
         return false;
@@ -73,7 +73,7 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *re
  * thief's answer to the request that is left with it. */
 ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
 {
-    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
+    odi_forks *thief = odi_load_acquire(&slot->thief, F10);
     uint32_t wakeup = odi_load_acquire(&forks->wakeup, F5), state = 0;
 
     if (thief != NULL) {

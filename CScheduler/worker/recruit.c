@@ -87,7 +87,7 @@ static odi_worker *recruit(odi_team *team, int site, bool *short_of_memory)
     worker->searching = true;
     if (worker->benched) {
         odi_team_unseat(worker);
-        odi_store_release(&worker->bench_word, 1, S3); /* locked: it may sit there again at once */
+        odi_store_release(&worker->bench_word, 1, W5); /* locked: it may sit there again at once */
     } else if (!enlist(team, worker)) {
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
@@ -145,7 +145,7 @@ ODI_COLD static void start_failed(odi_team *team, odi_worker *worker)
     team->present--;
     (void)odi_team_list_workers(team); /* a worker without a thread in the table does no harm */
     note_failure(team);
-    odi_add_release(&team->departures, 1, S3); /* a stop that saw it present waits for its leaving */
+    odi_add_release(&team->departures, 1, W6); /* a stop that saw it present waits for its leaving */
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release(&team->lock);
 }

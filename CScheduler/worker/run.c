@@ -113,9 +113,9 @@ bool odi_worker_reserve_counts(odi_worker *worker)
         odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
         return false;
     }
-    /* L4: acquire, so that no store to the run's word, this one or a later one without an order
+    /* L11: acquire, so that no store to the run's word, this one or a later one without an order
      * of its own, is seen by a cancel whose closing of the job count comes before this count. */
-    odi_add_acquire(&record->counts, RESERVED, L4);
+    odi_add_acquire(&record->counts, RESERVED, L11);
     worker->reserved = RESERVED;
     odi_store_release(&worker->run, word + RESERVED * HELD_ONE, L4);
     return true;
@@ -468,7 +468,7 @@ uint64_t odi_record_cancel(odi_team *team, odi_record *record)
     uint64_t started = record->outside;
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
         started += count_started(worker, record);
-    uint64_t before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
+    uint64_t before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L11); /* and L1 */
     odi_lock_release(&cancel_lock);
 
     odi_invariant(odi_counts_outstanding(before) >= started);

@@ -28,6 +28,8 @@
  *                                                          canceller the start
  *          L4  start, end -> pending,  release/acquire     who sees a job held sees it begun; who
  *              cancel                                      sees the word gone, the job count told
+ *          L11 close -> draw           release/acquire     a cancel's looks come before what a run holds
+ *                                                          of a count behind its close
  *
  * How the wait of who cancels or asks ends: by the owner, a few instructions after it set FLUSHING.
  */

@@ -79,7 +79,7 @@ static bool want(odi_forks *victim, void *unused)
 /* relaxed load: the owner's word */
 static void toggle_in_fork(odi_worker *worker)
 {
-    odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W2);
+    odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W7);
 }
 
 /* The stolen fork that the worker's next job is. */

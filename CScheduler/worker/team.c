@@ -107,7 +107,7 @@ odi_worker *odi_team_make_worker(odi_team *team, int slot)
         odi_deque_init(&worker->deques[band], team->first_index, node);
     /* Without one its forks run where they are. */
     (void)odi_forks_make(&worker->forks, team, worker, team->stack_bytes);
-    odi_store_release(&team->slots[slot], worker, W1);
+    odi_store_release(&team->slots[slot], worker, W3);
     return worker;
 }
 

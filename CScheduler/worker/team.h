@@ -18,6 +18,9 @@
  * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or who
  *                                                          set it sees the work (but who blocks: blocking.c)
  *          W1  table change -> steal   release/acquire     the table and its workers
+ *          W3  join -> ask             release/acquire     a slot's worker
+ *          W4  enter -> steal          release/acquire     an external thread's place
+ *          W6  depart -> stop          release/acquire     what a thread did before it left
  */
 #ifndef ODI_WORKER_TEAM_H
 #define ODI_WORKER_TEAM_H
@@ -107,7 +110,7 @@ struct odi_team {
     odi_atomic(bool) forks_used;               /* somebody has forked here */
     odi_atomic(int) limit_seen, active_seen;   /* the limit and the workers, as hints */
     odi_atomic(int) externals_seen;            /* places of external threads that exist */
-    odi_atomic(odi_forks *) externals[ODI_MOST_EXTERNALS]; /* a place stays once it is there (W1) */
+    odi_atomic(odi_forks *) externals[ODI_MOST_EXTERNALS]; /* a place stays once it is there (W4) */
     odi_atomic(bool) held_back; /* forks wait that nobody was woken for: see external.h */
 
     ODI_PAIR_ALIGNED odi_timer_queue timers; /* see worker/due.h */
@@ -120,7 +123,7 @@ struct odi_team {
     int *assigned;  /* [capacity] each slot's place: assignment.h */
     int active;  /* workers that are not on the bench */
     int present; /* threads of the team that have not left */
-    odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
+    odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W3) */
     odi_worker *bench;
     bool start_failed_said;
     odi_lock first_lock;   /* around the first thread's start; before the lock above */

@@ -22,6 +22,8 @@
  *          `bands`, `jobs`, `run` and the deques' stealing ends are read by everybody.
  *
  * Edges    W2  job <-> report   release/acquire   a count of jobs, and whether one is running
+ *          W7  fork -> report   release/acquire   a count of stolen forks
+ *          W5  call back -> bench   release/acquire   why the worker gets up
  *          L3  start <-> cancel   light/heavy fence   see run.h
  */
 #ifndef ODI_WORKER_WORKER_H
@@ -128,7 +130,7 @@ static inline odi_worker *odi_team_next_worker(odi_team *team, int *slot)
     odi_worker *worker = NULL;
 
     while (worker == NULL && *slot < team->capacity)
-        worker = odi_load_acquire(&team->slots[(*slot)++], W1);
+        worker = odi_load_acquire(&team->slots[(*slot)++], W3);
     return worker;
 }
 
@@ -188,7 +190,7 @@ static inline uint64_t odi_worker_executed(odi_worker *worker)
 static inline uint64_t odi_worker_activity(odi_worker *worker)
 {
     uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
-    uint64_t forks = odi_load_acquire(&worker->forks_run, W2);
+    uint64_t forks = odi_load_acquire(&worker->forks_run, W7);
 
     return (jobs & ~UINT64_C(1)) + (forks & ~UINT64_C(1)) + ((jobs | forks) & 1);
 }

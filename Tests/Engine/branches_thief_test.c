@@ -232,12 +232,12 @@ static void have_stolen(od_pool *pool, od_queue *queue, int slot)
     assert_comes_true(atomic_load(&held.here) == 2);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, pool);
     atomic_store(&held.out[1 - slot], 1);
-    odi_worker *worker = odi_load_acquire(&pool->team.slots[1 - slot], W1);
+    odi_worker *worker = odi_load_acquire(&pool->team.slots[1 - slot], W3);
     assert_comes_true(odi_forks_hold_work(&worker->forks));
     atomic_store(&held.out[slot], 1);
     assert_true(od_queue_wait(queue, 3 * HANG_NS));
-    worker = odi_load_acquire(&pool->team.slots[slot], W1);
-    assert_true(odi_load_acquire(&worker->forks_run, W2) > 1);
+    worker = odi_load_acquire(&pool->team.slots[slot], W3);
+    assert_true(odi_load_acquire(&worker->forks_run, W7) > 1);
 }
 
 /* What a worker did for others' forks is not taken for progress of the job that it blocks in. */

@@ -104,7 +104,7 @@ SCENE(what_a_cancel_takes_out_raises_nothing_any_more)
 static bool no_band_is_hinted_at(void)
 {
     odi_team *team = &scene.pool->team;
-    odi_worker *worker = odi_load_acquire(&team->slots[0], W1);
+    odi_worker *worker = odi_load_acquire(&team->slots[0], W3);
 
     /* relaxed, both: hints */
     return (odi_load_relaxed(&team->sites[0].bands) | odi_load_relaxed(&worker->bands)) == 0;

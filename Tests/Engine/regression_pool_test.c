@@ -179,7 +179,7 @@ static atomic_int slow_attempts;
 
 static int refuse_the_second(void)
 {
-    return odi_load_acquire(&refused->team.slots[1], W1) != NULL ? EAGAIN : 0;
+    return odi_load_acquire(&refused->team.slots[1], W3) != NULL ? EAGAIN : 0;
 }
 
 /* It sat down on the bench and held the token there, so that whatever came was left to its search. */

@@ -449,7 +449,7 @@ TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, crowd_visit, &scene.inside);
     assert_comes_true(atomic_load(&scene.inside.visits) == 1);
     assert_comes_true(odi_idle_sleepers(&scene.pool->team.sites[0].idle) == 1);
-    odi_worker *worker = odi_load_acquire(&scene.pool->team.slots[0], W1);
+    odi_worker *worker = odi_load_acquire(&scene.pool->team.slots[0], W3);
     assert_comes_true(odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) == 1); /* it has had its last look */
     odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND);
@@ -552,9 +552,9 @@ TEST(the_moment_of_a_notification_that_forks_is_the_parents)
     od_group_notify(scene.group, fork_here, NULL);
     od_group_notify(scene.group, note_nested, NULL);
     od_group_leave(scene.group);
-    bool told = atomic_load(&scene.nested) == 1 && odi_load_acquire(&waiter.released, L1) == 1;
+    bool told = atomic_load(&scene.nested) == 1 && odi_load_acquire(&waiter.released, L10) == 1;
     if (forked == 0)
-        _exit(told || atomic_load(&scene.nested) > 0 || odi_load_acquire(&waiter.released, L1) > 0);
+        _exit(told || atomic_load(&scene.nested) > 0 || odi_load_acquire(&waiter.released, L10) > 0);
     assert_true(told);
     assert_int_equal(waitpid(forked, &status, 0), forked);
     assert_int_equal(status, 0);

@@ -43,7 +43,7 @@ model-quick: model-litmus $(MODEL_SCENARIOS)
 model-litmus: $(MODEL)/bin/litmus
 	@$(MODEL_NICE) $< --quiet --random $(MODEL_RANDOM)
 
-# Each tagged edge, one step weaker, one end at a time.
+# Each ordered operation, one step weaker, one at a time.
 model-weaken: $(MODEL_SCENARIOS)
 	@MODEL_BIN=$(MODEL)/bin Tests/Model/weaken
 

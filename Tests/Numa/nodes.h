@@ -125,7 +125,7 @@ static inline void visit(int node, void (*body)(void *), void *argument)
 
 static inline odi_worker *worker_at(od_pool *pool, int slot)
 {
-    return odi_load_acquire(&pool->team.slots[slot], W1);
+    return odi_load_acquire(&pool->team.slots[slot], W3);
 }
 
 /* The node (the kernel's number) that a worker is at home on. */

@@ -86,7 +86,7 @@ static inline bool nothing_runs(od_pool *pool)
     bool nothing = true;
 
     for (int slot = 0; slot < pool->team.capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
+        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W3);
 
         nothing &= worker == NULL || !(odi_load_acquire(&worker->jobs, W2) & 1);
     }
@@ -121,7 +121,7 @@ static inline bool idle_ones_sleep(od_pool *pool, int workers)
     for (int site = 0; site < pool->team.site_count; site++)
         sleepers += (int)odi_idle_sleepers(&pool->team.sites[site].idle);
     for (int slot = 0; slot < pool->team.capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
+        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W3);
 
         in_kernel += worker != NULL && !(odi_worker_activity(worker) & 1) &&
                      odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) != 0;

@@ -15,7 +15,7 @@ namespace {
 Event make(Kind kind, const model_site *site)
 {
     Event event;
-    bool weak = is_weakened(site->edge, site->end);
+    bool weak = is_weakened(site);
 
     event.kind = kind;
     event.site = site;

@@ -5,7 +5,8 @@
 //     --max-executions N         gives up after N runs
 //     --time-limit SECONDS       gives up after so much CPU time, per scenario
 //     --weaken EDGE:END          END is store, load, rmw or fence
-//     --met                      says which edges were met
+//     --at FILE:LINE             only there
+//     --met                      says which tagged operations were met
 //     --assumptions              says which model_assume and which waits were met
 //     --no-liveness              does not ask whether those who wait are left waiting for ever
 //     --no-spurious              a futex wait never returns for nothing
@@ -161,6 +162,8 @@ int main(int argc, char **argv)
                 broken("--weaken wants EDGE:END");
             options().weaken_edge = edge.substr(0, colon);
             options().weaken_end = end_number(edge.c_str() + colon + 1);
+        } else if (option == "--at") {
+            options().weaken_place = value();
         } else if (option == "--met") {
             options().met = true;
         } else if (option == "--assumptions") {

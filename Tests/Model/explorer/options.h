@@ -13,20 +13,19 @@ struct Options {
     bool load_buffering = true; // look for loads that only RC11 keeps in place
     std::string weaken_edge;  // weaken this edge's operations
     int weaken_end = -1;      // of this kind (model_end)
-    int weaken_line = 0;      // only at this line, unless 0
-    bool met = false;         // note every edge that is met
+    std::string weaken_place; // only at this FILE:LINE, unless ""
+    bool met = false;         // note every tagged operation that is met
 };
 
 Options &options();
 
-bool is_weakened_slow(const char *edge, int end);
-inline bool is_weakened(const char *edge, int end)
+bool is_weakened_slow(const model_site *site);
+inline bool is_weakened(const model_site *site)
 {
-    return __builtin_expect(options().weaken_end >= 0 || options().met, 0) &&
-           is_weakened_slow(edge, end);
+    return __builtin_expect(options().weaken_end >= 0 || options().met, 0) && is_weakened_slow(site);
 }
 
-void print_met(); // a line "met EDGE:END" for each
+void print_met(); // a line "met EDGE:END FILE:LINE" for each
 
 void note_assumption(const char *condition, const char *file, int line);
 void note_wait(const model_site *site);

@@ -42,21 +42,28 @@ void print_assumptions()
         printf("assumes %s\n", it.c_str());
 }
 
-static std::set<std::pair<std::string, int>> met;
+static std::set<const model_site *> met;
+
+static std::string line_of(const model_site *site) { return site->file + (":" + std::to_string(site->line)); }
 
 void print_met()
 {
     static const char *const names[] = {"none", "store", "load", "rmw", "fence"};
+    std::set<std::string> lines;
 
-    for (const auto &it : met)
-        printf("met %s:%s\n", it.first.c_str(), names[it.second]);
+    for (const model_site *site : met)
+        if (strcmp(site->edge, "none") != 0)
+            lines.insert(site->edge + (":" + std::string(names[site->end])) + " " + line_of(site));
+    for (const std::string &line : lines)
+        printf("met %s\n", line.c_str());
 }
 
-bool is_weakened_slow(const char *edge, int end)
+bool is_weakened_slow(const model_site *site)
 {
     if (options().met)
-        met.emplace(edge, end);
-    return end == options().weaken_end && options().weaken_edge == edge;
+        met.insert(site);
+    return site->end == options().weaken_end && options().weaken_edge == site->edge &&
+           (options().weaken_place.empty() || options().weaken_place == line_of(site));
 }
 
 std::string place_of(const model_site *site)
