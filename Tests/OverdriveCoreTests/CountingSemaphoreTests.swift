@@ -73,6 +73,21 @@ struct CountingSemaphoreTests {
         try await second.value
     }
 
+    @Test("is kept by no task that was cancelled in line")
+    func cancelledAreGivenBack() async throws {
+        weak var remaining: CountingSemaphore?
+        do {
+            let semaphore = CountingSemaphore(value: 0)
+            remaining = semaphore
+            let task = Task { try await semaphore.wait() }
+            #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 1)" })
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        for _ in 0..<10_000 where remaining != nil { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(remaining == nil)
+    }
+
     @Test("loses no permit to cancellations that race with signals")
     func cancellationRace() async {
         let semaphore = CountingSemaphore(value: 0)

@@ -88,6 +88,22 @@ struct SpecificsTests {
         }
     }
 
+    @Test("may ask for another as it goes")
+    func asksAsItGoes() {
+        final class Asks: Sendable {
+            let ask: @Sendable () -> Void
+            init(_ ask: @escaping @Sendable () -> Void) { self.ask = ask }
+            deinit { ask() }
+        }
+        let (queue, seen, replaced) = (TaskQueue(scheduler: makeScheduler()), Log<Int?>(), TaskQueue.SpecificKey<Asks>())
+        queue.setSpecific(key: key, value: 7)
+        for _ in 0..<2 {
+            queue.setSpecific(key: replaced, value: Asks { [weak queue, key] in seen.note(queue?.getSpecific(key: key)) })
+        }
+        queue.setSpecific(key: replaced, value: nil)
+        #expect(seen.all == [7, 7])
+    }
+
     // MARK: - Where the caller is
 
     @Test("has the queue's label beside it")

@@ -1,5 +1,7 @@
-import OverdriveCore
+import Foundation
 import Testing
+
+@testable import OverdriveCore
 
 @Suite("A wait group", .timeLimit(.minutes(10)))
 struct WaitGroupTests {
@@ -48,6 +50,26 @@ struct WaitGroupTests {
         group.leave()
         #expect(eventually { census.alive == 0 })
         #expect(census.died == 10)
+    }
+
+    @Test("is waited for no longer than asked where the queue that is overridden for goes meanwhile")
+    func goneQueue() {
+        let (group, looks) = (WaitGroup(), Counter())
+        group.enter()
+        let result = group.wait(
+            lendingToLiving: {
+                looks.add()
+                guard looks.count > 1 else { return queue }
+                // All its time is over. Who waited once more would see the group empty.
+                Thread.sleep(forTimeInterval: 1.1)
+                onThread {
+                    Thread.sleep(forTimeInterval: 0.5)
+                    group.leave()
+                }
+                return nil
+            }, nil, timeout: .seconds(1))
+        #expect(result == .timedOut && looks.count == 2)
+        group.wait()
     }
 
     // MARK: - Asynchronous waiting

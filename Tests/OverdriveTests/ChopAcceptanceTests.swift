@@ -54,6 +54,24 @@ struct ChopAcceptanceTests {
         #expect(first.count == 1 && second.count == 0)
     }
 
+    @Test("IgnorePolicy leaves the name of a task that is over to what its handler registers")
+    func ignoredNoMore() {
+        let (group, accepted) = (TaskGroup(policy: .ignore), Log<Bool>())
+        let first = Task<Int> { emit in
+            emit(.value(1))
+            return {}
+        }
+        first.onCompletion {
+            let next = Task<Int> { emit in
+                emit(.value(2))
+                return {}
+            }
+            accepted.note(group.register(next, taskId: "task"))
+        }
+        group.register(first, taskId: "task")
+        #expect(eventually { accepted.all == [true] })
+    }
+
     @Test("ReplacePolicy")
     func replacePolicy() {
         let group = TaskGroup(policy: .replace)

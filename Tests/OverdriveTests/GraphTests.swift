@@ -108,6 +108,14 @@ struct GraphTests {
         #expect(await never.result().error is CancellationError)
     }
 
+    @Test("dependencies are in the order in which they were added, whichever are removed")
+    func orderOfWhatIsLeft() {
+        let (all, dependent) = ((0..<5).map { Task(value: $0) }, Task.inline { 5 })
+        for each in all { dependent.add(dependency: each) }
+        #expect(dependent.remove(dependency: all[1]) && dependent.remove(dependency: all[4]))
+        #expect(dependent.dependencies.elementsEqual([all[0], all[2], all[3]]) { $0 === $1 })
+    }
+
     /// It was lost where nothing of the task's rarely needed things was there yet.
     @Test("a cancel at the very start of an asynchronous body reaches it")
     func cancelAtTheStart() async {
