@@ -79,7 +79,7 @@ struct CountingSemaphoreTests {
         do {
             let semaphore = CountingSemaphore(value: 0)
             remaining = semaphore
-            let task = Task { try await semaphore.wait() }
+            let task = Task(executorPreference: makeScheduler()) { try await semaphore.wait() }
             #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 1)" })
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }

@@ -94,11 +94,11 @@ struct WaitGroupTests {
 
     @Test("that is entered again at once lets all go on that await it")
     func asyncGenerations() async {
-        let (group, released) = (WaitGroup(), Counter())
+        let (group, released, scheduler) = (WaitGroup(), Counter(), makeScheduler())
         group.enter()
         for generation in 1...50 {
             let waiting = (0..<8).map { _ in
-                Task.immediate {
+                Task.immediate(executorPreference: scheduler) {
                     await group.wait()
                     released.add()
                 }
