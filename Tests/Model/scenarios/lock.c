@@ -158,8 +158,8 @@ MODEL_SPINS(lock_is_handed_over, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_is_handed_to_one_of_two, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_is_handed_after_a_wake_in_vain, MODEL_SPINS_LEAVE)
 
-/* Too large otherwise: lock_mixed and lock_is_handed_to_one_of_two have no end within 90 seconds, nor within 30 where the spins of
- * the two that LEAVE branch. */
+/* Too large otherwise: lock_mixed and lock_is_handed_to_one_of_two have no end within 90 seconds, lock_is_handed_after_a_wake_in_vain
+ * none within 60; how long lock_three would take is not known. Nor has a lock that is handed an end within 30 where its spins branch. */
 MODEL_WOKEN_ONLY(lock_mixed, 6)
 MODEL_WOKEN_ONLY(lock_three, 6)
 MODEL_WOKEN_ONLY(lock_is_handed_to_one_of_two, 6)
