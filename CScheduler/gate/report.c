@@ -124,7 +124,7 @@ static void gather(void *object, void *raw)
     gathering *all = raw;
 
     odi_lock_acquire(&queue->watch.lock);
-    bool is_of = queue->pool == all->pool && queue->records != NULL;
+    bool is_of = queue->pool == all->pool && (!queue->released || queue->records != NULL);
     od_band band = (od_band)queue->band; /* with the lock: another generation may begin */
     odi_lock_release(&queue->watch.lock);
     if (!is_of)

@@ -16,8 +16,9 @@
  *                         (until, slot) -> NOBODY   leave: it is awake
  *          of a wheel     open -> closed    close: at a stop, for good
  *                         idle -> firing    begin_firing; one thread at a time, so that what
- *                         is due starts in order. A firer that is not back in
- *                         ODI_FIRING_NS is not waited for any longer.
+ *                         is due starts in order. Of a firer that is not back in
+ *                         ODI_FIRING_NS whoever looks then takes over; nobody is
+ *                         woken to look.
  *
  * Owns     armed timer entries. Never knows jobs, workers beyond their numbers, or the clock.
  * Threads  anyone, but lead and leave: a worker about its own sleep; stand_by: the monitor.

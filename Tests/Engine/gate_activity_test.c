@@ -324,7 +324,11 @@ QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
     assert_int_equal(od_pool_report_queues(pool, reports, 1), count); /* so many there are, without a job too */
     gate_open(&door);
     assert_true(od_queue_wait(busy, HANG_NS)); /* the door goes with this frame */
-    release_queues(held, busy);
+    od_queue *unused = queue_of(1);
+    od_queue_suspend(unused);
+    assert_int_equal(od_pool_report_queues(pool, reports, 8), count); /* it, and no more the busy one */
+    release_queues(unused, held, busy);
+    assert_int_equal(od_pool_report_queues(pool, reports, 8), count - 2);
 }
 
 GUARDED_PROGRAM
