@@ -11,6 +11,19 @@ enum { BARRIER_WIDTHS = sizeof barrier_widths / sizeof barrier_widths[0] };
 
 /* ---- what it waits for ---- */
 
+/* Who looks may have seen the queue that was in this one's place before. */
+QUEUE_TEST(a_late_look_at_an_open_queue_finds_it_as_open)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate door = {0};
+
+    hold_a_job(queue, &door);
+    odi_queue_before_drained(queue);
+    assert_false(LOOK(queue, queue->gate.complete));
+    gate_open(&door);
+    end_queue(queue);
+}
+
 /* The first barrier of an open queue: what is before it is with the pool already. */
 QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before)
 {

@@ -264,21 +264,31 @@ DEQUE_TEST(a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now)
     deque.node = ODI_ANY_NODE;
 }
 
-static void *take_as_a_stranger(void *unused)
+static bool none_is_wanted(odi_entry entry, const void *unused) { return false; }
+
+enum { OWNERS_CALLS = 5 };
+
+static void *call_as_a_stranger(void *call)
 {
     odi_entry entry;
 
-    (void)odi_deque_take(&deque, &entry);
-    return unused;
+    switch ((uintptr_t)call) {
+    case 0: (void)odi_deque_take(&deque, &entry); break;
+    case 1: (void)odi_deque_push(&deque, (odi_entry){1, 1}); break;
+    case 2: (void)odi_deque_make_ring(&deque); break;
+    case 3: (void)odi_deque_take_wanted(&deque, none_is_wanted, NULL, &entry); break;
+    default: odi_deque_shrink(&deque);
+    }
+    return NULL;
 }
 
-static void adopt_and_let_a_stranger_take(void *unused)
+static void adopt_and_let_a_stranger_call(void *call)
 {
     pthread_t stranger;
 
     odi_deque_adopt(&deque);
     child_expects(odi_deque_push(&deque, (odi_entry){1, 1}));
-    pthread_create(&stranger, NULL, take_as_a_stranger, NULL);
+    pthread_create(&stranger, NULL, call_as_a_stranger, call);
     pthread_join(stranger, NULL);
 }
 
@@ -287,7 +297,8 @@ DEQUE_TEST(an_owners_call_by_a_stranger_traps)
 {
     odi_entry entry;
 
-    assert_child_traps(adopt_and_let_a_stranger_take, NULL, "deque->owner");
+    for (uintptr_t call = 0; call < OWNERS_CALLS; call++)
+        assert_child_traps(adopt_and_let_a_stranger_call, (void *)call, "deque->owner");
     odi_deque_adopt(&deque);
     assert_true(odi_deque_push(&deque, (odi_entry){1, 1}));
     assert_true(odi_deque_take(&deque, &entry));
