@@ -52,7 +52,7 @@ typedef struct od_queue_report {
     uint64_t running; /* of these, begun */
 } od_queue_report;
 
-/* The queues of the pool that have jobs pending or are suspended. Fills in at most `room`;
+/* The queues of the pool that have jobs pending, are suspended or are not active yet. Fills in at most `room`;
  * returns how many there are. */
 int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
 

@@ -30,7 +30,7 @@ void odi_grace_read_end(void)
 
 void odi_grace_wait(void)
 {
-    odi_fence_heavy(none); /* where the kernel refuses it by now, which would end the process within liburcu, it says so */
+    odi_fence_heavy(none); /* a kernel that refuses barriers by now is named here, and ends nothing within liburcu */
     urcu_memb_synchronize_rcu();
     odi_tsan_acquire(&grace_edge);
 }

@@ -174,7 +174,7 @@ static void strike_note(odi_forks *forks)
 static void *inherited_work(odi_forks *victim, uint32_t place)
 {
     uint32_t count = odi_load_acquire(&victim->note_count, F9);
-    void *work = odi_load_relaxed(&victim->work); /* relaxed, all: F1 has shown them */
+    void *work = odi_load_relaxed(&victim->work); /* relaxed: F8, or F1, has shown it; the notes below F9 */
 
     for (uint32_t i = 0; i < count; i++) {
         if (odi_load_relaxed(&victim->notes[i].place) > place)

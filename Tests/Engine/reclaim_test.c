@@ -6,9 +6,16 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <urcu/static/urcu-memb.h>
 
 #include "base/atomic.h"
+#include "os/membarrier.h"
+#include "reclaim/grace.h"
 #include "reclaim/reclaim.h"
 
 /* liburcu's own word: -1 while whoever waits for a grace period sleeps for a reader. */
@@ -304,6 +311,29 @@ static void retire_in_a_child(void *unused)
 }
 
 TEST(a_forked_child_keeps_what_it_retires) { assert_child_succeeds(retire_in_a_child, NULL); }
+
+static void wait_under_a_filter(void *unused)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+
+    child_expects(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    child_expects(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    odi_grace_wait();
+}
+
+/* liburcu would end the process without a word of what to do. */
+TEST(a_barrier_that_is_refused_later_is_named)
+{
+    if (odi_membarrier_refused || prctl(PR_GET_SECCOMP) < 0) /* no filter is to be had */
+        skip();
+    assert_child_traps(wait_under_a_filter, NULL, "refused a barrier it had registered");
+}
 
 CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

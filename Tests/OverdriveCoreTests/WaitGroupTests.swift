@@ -60,14 +60,15 @@ struct WaitGroupTests {
             lendingToLiving: {
                 looks.add()
                 guard looks.count > 1 else { return queue }
-                // All its time is over. Who waited once more would see the group empty.
-                Thread.sleep(forTimeInterval: 1.1)
+                // All its time is over. Who slept once more would see the group empty.
+                Thread.sleep(forTimeInterval: 0.6)
+                let waiter = thisThread()
                 onThread {
-                    Thread.sleep(forTimeInterval: 0.5)
+                    _ = comesToRest([waiter])
                     group.leave()
                 }
                 return nil
-            }, nil, timeout: .seconds(1))
+            }, nil, timeout: .milliseconds(500))
         #expect(result == .timedOut && looks.count == 2)
         group.wait()
     }

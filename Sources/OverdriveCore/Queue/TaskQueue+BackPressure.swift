@@ -12,9 +12,9 @@ extension TaskQueue {
         /// The submitter runs the closure before `async` returns, in the queue's order, as ``TaskQueue/sync(execute:)``
         /// would: on a concurrent queue at once, on a serial or limited one when its turn has come.
         ///
-        /// A closure of the queue itself, whose turn it is, runs what it submits at once, within itself: what they share is half
-        /// changed then, and a lock that it holds stays held. (A barrier cannot run inside of another closure and is let in,
-        /// beyond the limit; so is what is submitted more than 32 such runs deep.)
+        /// A closure of the queue itself, whose turn it is, runs what it submits at once, within itself: that may find what both
+        /// change half changed, and must not take a lock that the outer one holds. (A barrier cannot run inside of another closure
+        /// and is let in, beyond the limit; so is what is submitted more than 32 such runs deep.)
         case callerRuns
         /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
         /// ``TaskQueue/run(_:)`` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
