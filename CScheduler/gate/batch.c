@@ -5,6 +5,7 @@
  */
 #include "gate/settle.h"
 #include "gate/submit.h"
+#include "job/label.h"
 #include "worker/run.h"
 #include "os/membarrier.h"
 

@@ -1,4 +1,5 @@
 /* cancel.c — what has not begun is taken out of its line and discarded. */
+#include "gate/limit.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "worker/run.h"

@@ -1,10 +1,14 @@
 /* drain.c — who serves a line: drainers. (Sync callers whose turn has come: callers.c.) */
 #include "gate/current.h"
 #include "gate/earmark.h"
+#include "gate/limit.h"
+#include "gate/pass.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "gate/target.h"
 #include "include/od_loop.h"
+#include "worker/find.h"
+#include "worker/run.h"
 #include "worker/worker.h"
 
 /* How many jobs a drainer runs before it goes back in line behind the pool's other work, if

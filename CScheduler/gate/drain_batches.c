@@ -13,6 +13,7 @@
 #include "gate/current.h"
 #include "gate/line.h"
 #include "include/od_loop.h"
+#include "job/label.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "gate/earmark.h"
 
+#include "gate/pass.h"
+
 /* ---- who may go on ---- */
 
 /* A drainer that no worker runs at this moment gives its permit up, if there is one: nobody needs a

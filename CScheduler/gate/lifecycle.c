@@ -5,6 +5,7 @@
 #include "gate/callers.h"
 #include "gate/current.h"
 #include "gate/cycle.h"
+#include "gate/pass.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "gate/target.h"

@@ -6,9 +6,12 @@
  *
  * How a submitter's wait ends: by who takes from the line, or by a cancel (odi_limit_admit).
  */
+#include "gate/limit.h"
+
 #include "gate/line.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
+#include "job/label.h"
 #include "worker/run.h"
 
 static bool is_full(const od_queue *queue)

@@ -1,6 +1,8 @@
 #include "gate/line.h"
 
+#include "gate/limit.h"
 #include "gate/override.h"
+#include "gate/pass.h"
 
 bool odi_queue_is_clear(const od_queue *queue)
 {

@@ -14,6 +14,7 @@
 #define ODI_GATE_LINE_H
 
 #include "gate/queue.h"
+#include "job/label.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -34,38 +35,6 @@ static inline bool odi_entry_is_cancelled(odi_entry entry)
 
     /* relaxed: set under the lock that the caller holds */
     return record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED;
-}
-
-/* A pass is a job that names its queue and, in the address's free bits, its band, and whether it is that of
- * the queue's node. */
-typedef struct {
-    uint32_t band; /* that it was given in */
-    bool of_node;
-} odi_pass;
-
-enum { ODI_PASS_BAND = 7, ODI_PASS_OF_NODE = 8, ODI_PASS_BITS = ODI_PASS_BAND | ODI_PASS_OF_NODE };
-
-_Static_assert(_Alignof(od_queue) > ODI_PASS_BITS, "a queue's address leaves room for these");
-
-/* What a pass calls. Constant: lifecycle.c says so before there is a queue. */
-extern odi_function *odi_drain;
-
-/* For the queue's drainers. */
-static inline odi_entry odi_queue_pass(od_queue *queue, odi_pass pass)
-{
-    uintptr_t word = (uintptr_t)queue | pass.band | (pass.of_node ? ODI_PASS_OF_NODE : 0);
-
-    return odi_job_plain(odi_drain, (void *)word, ODI_TAG_INTERNAL);
-}
-
-static inline bool odi_is_pass(odi_entry entry)
-{
-    return entry.code == odi_job_plain(odi_drain, NULL, ODI_TAG_INTERNAL).code;
-}
-
-static inline od_queue *odi_queue_of_pass(void *pass)
-{
-    return (od_queue *)((uintptr_t)pass & ~(uintptr_t)ODI_PASS_BITS);
 }
 
 /* ---- drain_batches.c ---- */
@@ -102,21 +71,6 @@ odi_front odi_queue_front(od_queue *queue, int32_t own);
 /* Takes what is next, if a permit that the caller holds may be used for it; of the sync callers alone,
  * who have it then. */
 bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers);
-
-/* ---- a pending limit ---- */
-
-/* What waits to begin, without the passes of queues on this one: these have limits of their own. Under the lock
- * none adds whom the limit holds for. */
-uint64_t odi_limit_waiting(const od_queue *queue);
-
-/* Submitters wait for room. Nobody does on a queue that is over, whose last job's submitter may still ask. */
-static inline bool odi_limit_is_awaited(const od_queue *queue)
-{
-    return queue->pending_limit > 0 && queue->more != NULL && queue->more->submitters.first != NULL;
-}
-
-/* Lets submitters go on who have room, if without their jobs no more than `most` wait. */
-void odi_limit_admit(od_queue *queue, uint32_t most);
 
 #pragma GCC visibility pop
 

@@ -17,6 +17,7 @@
 #define ODI_GATE_OVERRIDE_H
 
 #include "gate/line.h"
+#include "gate/pass.h"
 
 #pragma GCC visibility push(hidden)
 

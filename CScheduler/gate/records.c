@@ -2,6 +2,7 @@
 #include "base/invariant.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
+#include "job/label.h"
 #include "worker/run.h"
 
 /* ---- into the line ---- */

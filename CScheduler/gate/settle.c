@@ -2,6 +2,8 @@
 
 #include "base/invariant.h"
 #include "gate/earmark.h"
+#include "gate/limit.h"
+#include "gate/pass.h"
 
 /* ---- state: lock held ---- */
 

@@ -1,6 +1,7 @@
 /* submit.c — the doors by which jobs come to a queue. */
 #include "gate/settle.h"
 #include "gate/submit.h"
+#include "job/label.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 

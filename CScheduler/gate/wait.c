@@ -12,11 +12,14 @@
  * How a wait ends: by who finds the set's next empty moment (job/watch.h), or its deadline.
  */
 #include "gate/current.h"
+#include "gate/pass.h"
 #include "gate/settle.h"
 #include "job/group.h"
+#include "job/label.h"
 #include "os/clock.h"
 #include "sleep/idle.h"
 #include "worker/override.h"
+#include "worker/recruit.h"
 #include "worker/worker.h"
 
 /* Who overrides looks again after this whether more has joined the set; each time after twice as long. */

@@ -10,6 +10,7 @@
 #include "gate/submit.h"
 
 #include "sleep/idle.h"
+#include "worker/run.h"
 #include "worker/worker.h"
 
 /* Then others have their turn of the worker, as they have after so many jobs of a line. */

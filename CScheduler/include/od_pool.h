@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "od_decls.h"
+#include "od_thread.h"
 
 OD_BEGIN_DECLS
 
@@ -97,24 +98,6 @@ void od_pool_set_owner(od_pool *pool, void *owner);
 
 /* The owner of the pool whose job the calling thread runs, or NULL. */
 void *od_pool_current_owner(void);
-
-/* A word per thread for the layer above: what the running job is cancelled by. */
-void *od_thread_work(void);
-void od_thread_set_work(void *work);
-
-/* Another: which queue, that is none of the engine's, it runs a closure of. */
-void *od_thread_route(void);
-void od_thread_set_route(void *route);
-
-/* Another: what this thread does one after another instead of one inside the other. */
-void *od_thread_bounce(void);
-void od_thread_set_bounce(void *bounce);
-
-/* Whether the calling thread is the process's first. */
-bool od_thread_is_main(void);
-
-/* The CPU that the calling thread is on, by the kernel's number; -1 when unknown. */
-int od_thread_cpu(void);
 
 /* Tells the pool that the calling job may wait in the kernel: another worker may take its
  * place until the matching end. Pairs nest. Nothing happens on threads that are no workers. */

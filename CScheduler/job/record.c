@@ -1,7 +1,5 @@
 #include "job/record.h"
 
-#include <stdlib.h>
-
 #include "os/pages.h"
 #include "sleep/lock.h"
 
@@ -213,45 +211,6 @@ uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)
     for (odi_record *record = first; record != NULL; record = next(record))
         sum += odi_counts_outstanding(odi_load_acquire(&record->counts, L1));
     return sum;
-}
-
-typedef struct {
-    odi_record *record;
-    odi_entry job;
-} wrapping;
-
-ODI_COLD bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled)
-{
-    wrapping *wrapped = malloc(sizeof *wrapped);
-    if (wrapped == NULL)
-        return false;
-    *wrapped = (wrapping){record, job};
-    *labelled = odi_job_plain(free, wrapped, ODI_TAG_WRAPPED);
-    return true;
-}
-
-odi_record *odi_record_of_job(odi_entry job)
-{
-    uint32_t tag = odi_job_tag(job);
-
-    if (ODI_UNLIKELY(tag == ODI_TAG_WRAPPED))
-        return ((wrapping *)(uintptr_t)job.context)->record;
-    return tag < ODI_TAG_FIRST ? NULL : odi_record_of(tag);
-}
-
-odi_record *odi_record_unlabel(odi_entry *job)
-{
-    uint32_t tag = odi_job_tag(*job);
-
-    if (ODI_LIKELY(tag != ODI_TAG_WRAPPED)) {
-        *job = odi_job_with_tag(*job, 0);
-        return tag < ODI_TAG_FIRST ? NULL : odi_record_of(tag);
-    }
-    wrapping *wrapped = (wrapping *)(uintptr_t)job->context;
-    odi_record *record = wrapped->record;
-    *job = wrapped->job;
-    free(wrapped);
-    return record;
 }
 
 /* The chains are given up, here and by queues and groups: another thread may have been changing

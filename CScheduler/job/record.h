@@ -138,6 +138,12 @@ odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record 
 /* A record that was not in the line takes the place of the newest, which goes to its end. */
 void odi_record_succeed(odi_record *successor, odi_record *newest);
 
+/* Tags that mean something else than a record: label.h's, and jobs that the engine submits to itself, which are
+ * not counted and not reported. */
+#define ODI_TAG_WRAPPED 1u
+#define ODI_TAG_INTERNAL 2u
+#define ODI_TAG_FIRST 3u /* of a record */
+
 /* Constant once the first record exists. */
 #define ODI_RECORDS (1u << 21)
 extern odi_record *odi_record_table;
@@ -177,31 +183,6 @@ uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);
 
 odi_record *odi_record_next_of_queue(odi_record *record);
 odi_record *odi_record_next_of_group(odi_record *record);
-
-/* Tags that mean something else than a record. A job that does not take its record's tag travels in a
- * wrapping, under this one. */
-#define ODI_TAG_WRAPPED 1u
-
-bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled);
-
-/* The job with its record's tag, or wrapped. False: memory is short, nothing happened. */
-static inline bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
-{
-    if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
-        return odi_record_wrap(record, job, labelled);
-    *labelled = odi_job_with_tag(job, record->tag);
-    return true;
-}
-
-/* Jobs that the engine submits to itself: not counted, not reported. */
-#define ODI_TAG_INTERNAL 2u
-#define ODI_TAG_FIRST 3u /* of a record */
-
-/* The record that a labelled job is of; the job stays labelled. NULL: of none. */
-odi_record *odi_record_of_job(odi_entry job);
-
-/* Undoes odi_record_label: the record that a labelled job is of, and the job as it was. */
-odi_record *odi_record_unlabel(odi_entry *job);
 
 /* In a forked child: nothing is outstanding here, the parent runs it, and the queues and groups
  * have no records yet. */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "include/od_pool.h"
+#include "include/od_thread.h"
 #include "os/clock.h"
 
 /* Who gives way yields so often, and then sleeps for so long each time. */

@@ -1,6 +1,7 @@
 /* limits.c — how many workers there are and where they live, while the pool runs. */
 #include "os/clock.h"
 #include "pool/pool.h"
+#include "worker/recruit.h"
 
 /* Limits are read again at most this often, and only while something happens. */
 #define REFRESH_NS ODI_SECOND

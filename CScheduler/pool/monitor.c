@@ -19,6 +19,8 @@
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/due.h"
+#include "worker/recruit.h"
+#include "worker/work.h"
 #include "worker/worker.h"
 
 #include "base/invariant.h"

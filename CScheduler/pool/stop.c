@@ -3,7 +3,9 @@
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "queue/fifo.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
+#include "worker/work.h"
 #include "worker/worker.h"
 
 /* How long after the deadline workers between two jobs get to leave. */

@@ -3,6 +3,7 @@
 #include "base/cache_line.h"
 #include "base/invariant.h"
 #include "pool/pool.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 

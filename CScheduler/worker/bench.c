@@ -6,7 +6,9 @@
 #include "os/futex.h"
 #include "worker/assignment.h"
 #include "worker/due.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
+#include "worker/work.h"
 
 /* A worker that leaves takes its jobs to where everybody finds them. Whatever memory cannot
  * be had for stays, and so does the worker: false. */

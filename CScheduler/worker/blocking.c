@@ -5,6 +5,8 @@
 #include "include/od_pool.h"
 #include "os/clock.h"
 #include "worker/external.h"
+#include "worker/recruit.h"
+#include "worker/work.h"
 #include "worker/worker.h"
 
 /* The calling thread's place, where it is an external thread. */

@@ -1,6 +1,7 @@
 #include "worker/due.h"
 
 #include "os/clock.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
 
 /* The clock is read between two jobs after so many of them. */

@@ -1,6 +1,8 @@
 #include "worker/external.h"
 
 #include "os/pages.h"
+#include "worker/recruit.h"
+#include "worker/work.h"
 #include "worker/worker.h"
 
 /* What an external thread's stack could fork: the stacks of threads we know nothing of are smaller as a

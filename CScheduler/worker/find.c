@@ -1,9 +1,10 @@
-#include "worker/worker.h"
+#include "worker/find.h"
 
 #include "base/rng.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "worker/override.h"
+#include "worker/recruit.h"
 
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };

@@ -1,7 +1,7 @@
 /* recruit.c — how a team comes by another worker: one from the bench, or a new thread; and who is
  * told that there is work: a sleeper near it, one further away, or such a recruit.
  */
-#include "worker/team.h"
+#include "worker/recruit.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,6 +13,7 @@
 #include "os/futex.h"
 #include "os/thread.h"
 #include "worker/assignment.h"
+#include "worker/work.h"
 #include "worker/worker.h"
 
 /* After a thread could not be created, the next try comes no sooner than this. */

@@ -1,6 +1,7 @@
 #include "worker/run.h"
 
 #include "base/invariant.h"
+#include "job/label.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/override.h"

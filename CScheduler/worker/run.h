@@ -43,6 +43,16 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Runs (or discards, or diverts) one job. `heed` are the record's flags that matter: all of
+ * them, or CANCELLED alone for a line that runs its own. */
+void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
+
+/* The job that runs, which is of no record, goes on as one that `record` has counted. False: that has been
+ * cancelled, and is not counted any more. */
+bool odi_worker_begin_within(odi_worker *worker, odi_record *record);
+/* It goes on as itself. */
+void odi_worker_end_within(odi_worker *worker);
+
 /* Tells the job count of the run's record of some submissions to come. False: the record has flags. Owner. */
 bool odi_worker_reserve_counts(odi_worker *worker);
 

@@ -20,7 +20,10 @@
 #include "worker/assignment.h"
 #include "worker/bench.h"
 #include "worker/due.h"
+#include "worker/find.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
+#include "worker/work.h"
 
 /* Waiting awake is worth about what a sleep and a wake cost. Where it was in vain the worker sleeps at
  * once next time, twice as often after each, up to this many times: until a wait finds work. */

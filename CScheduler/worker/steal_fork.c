@@ -9,6 +9,8 @@
 #include "base/rng.h"
 #include "os/clock.h"
 #include "worker/external.h"
+#include "worker/find.h"
+#include "worker/recruit.h"
 #include "worker/worker.h"
 
 /* `announced`: the worker is counted among the sleepers already. */

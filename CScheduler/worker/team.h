@@ -13,11 +13,9 @@
  *
  * Owns     sites, slots, the table, the counts (under `lock`).
  * Never    knows options, queues, or why the target changes: pool/ does.
- * Threads  publish, attention's readers: anyone. Everything with the lock: anyone, cold.
+ * Threads  attention's readers: anyone. Everything with the lock: anyone, cold.
  *
- * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or who
- *                                                          set it sees the work (but who blocks: blocking.c)
- *          W1  table change -> steal   release/acquire     the table and its workers
+ * Edges    W1  table change -> steal   release/acquire     the table and its workers
  *          W3  join -> ask             release/acquire     a slot's worker
  *          W4  enter -> steal          release/acquire     an external thread's place
  *          W6  depart -> stop          release/acquire     what a thread did before it left
@@ -156,46 +154,8 @@ void odi_team_counts_changed(odi_team *team);
  * plan that is over, for the caller to free. odi_team_publish_waiting follows. */
 odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan);
 
-/* Waiting work starts workers, now that there may be more: also what was published while there
- * was room for none, as its publishers' fence is light (S4). */
-void odi_team_publish_waiting(odi_team *team);
-
 /* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
 bool odi_team_list_workers(odi_team *team);
-
-void odi_team_publish_slow(odi_team *team, odi_site *site);
-
-ODI_HOT_INLINE void odi_team_publish_as(odi_team *team, odi_site *site, bool counted)
-{
-    odi_fence_light(S1);
-    if (ODI_LIKELY(odi_idle_nobody(&site->idle))) {
-        /* relaxed: the fence stands before it (S4) */
-        if (ODI_LIKELY(odi_load_relaxed(&team->attention) == 0 && team->site_count == 1))
-            return;
-    } else {
-        odi_signal signal =
-            counted ? odi_idle_signal_counted(&site->idle) : odi_idle_signal(&site->idle);
-
-        if (signal == ODI_SIGNAL_WOKE)
-            odi_woke_a_sleeper = true;
-        if (signal != ODI_SIGNAL_NOBODY)
-            return;
-    }
-    odi_team_publish_slow(team, site);
-}
-
-/* The one way to say "there is work": call it after the push. Past a stop's deadline nobody comes to it: what
- * lies outside the stop discards, which closes the injectors before its last look. */
-ODI_HOT_INLINE void odi_team_publish(odi_team *team, odi_site *site)
-{
-    odi_team_publish_as(team, site, false);
-}
-
-/* The same after odi_site_push, whose ticket spares a fence. */
-ODI_HOT_INLINE void odi_team_publish_push(odi_team *team, odi_site *site)
-{
-    odi_team_publish_as(team, site, true);
-}
 
 /* After a push into the injector of that band. */
 ODI_HOT_INLINE void odi_site_mark(odi_site *site, uint32_t band)
@@ -226,33 +186,12 @@ ODI_HOT_INLINE odi_site *odi_team_site_here(odi_team *team)
     return ODI_LIKELY(team->site_count == 1) ? &team->sites[0] : odi_team_nearest_site(team);
 }
 
-/* Starts (or calls back) one worker, if possible one of the site or near it, if the limit
- * allows and no search is under way. With the team's first thread its first spare is started. */
-bool odi_team_start_one(odi_team *team, odi_site *site);
-
-/* Sees to it that a team without threads (ODI_NO_THREADS) has one. Called before a job is accepted: from
- * then on there is one until a stop. 0, or why there is none. */
-int odi_team_begin(odi_team *team);
-
 /* Puts a worker on the bench, or takes it off it. Lock held, both. */
 void odi_team_seat(odi_worker *worker);
 void odi_team_unseat(odi_worker *worker);
 
 /* One more worker is known to block, or (-1) one fewer. */
 void odi_team_count_blocked(odi_team *team, int change);
-
-/* Whether any source holds work; exact after a fence the caller has with the pushers. */
-bool odi_team_has_work(odi_team *team);
-
-/* The same without forks, which not every worker may take at any time. */
-bool odi_team_has_jobs(odi_team *team);
-
-/* Whether something is due. */
-bool odi_team_is_due(odi_team *team);
-
-/* The same by the hints that are set before anything is published: for a finder of work,
- * who only must not miss what was published while it held the token. */
-bool odi_team_seems_to_have_work(odi_team *team);
 
 /* In a forked child: the threads are gone, and what was queued is the parent's. */
 void odi_team_forked(odi_team *team);

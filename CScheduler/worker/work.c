@@ -1,5 +1,5 @@
 /* work.c — whether a team has work, asked of all places where some may lie. */
-#include "worker/team.h"
+#include "worker/work.h"
 
 #include "os/clock.h"
 #include "worker/external.h"

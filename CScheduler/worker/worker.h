@@ -144,18 +144,6 @@ void odi_blocking_begin(const char *what, void *queue);
 /* Discards what the worker still holds when it must not start more: stop has counted it. Owner. */
 void odi_worker_discard_own(odi_worker *worker);
 
-/* ---- find.c: where the next job comes from ---- */
-
-/* The worker's own deques and its site's injectors. */
-bool odi_worker_find_local(odi_worker *worker, odi_entry *job);
-
-/* Everybody else's deques and injectors, nearest first; what is more than one goes into the
- * worker's deque. The deques are empty when this is called. */
-bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job);
-
-/* Whether bands other than `band` may have work at hand. A hint. Owner. */
-bool odi_worker_other_bands(odi_worker *worker, uint32_t band);
-
 /* Pushes a job that the worker itself submits. False: memory is short. Does not publish. */
 ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry job)
 {
@@ -167,18 +155,6 @@ ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry
         odi_store_relaxed(&worker->bands, bands | 1u << band);
     return true;
 }
-
-/* ---- run.c ---- */
-
-/* Runs (or discards, or diverts) one job. `heed` are the record's flags that matter: all of
- * them, or CANCELLED alone for a line that runs its own. */
-void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
-
-/* The job that runs, which is of no record, goes on as one that `record` has counted. False: that has been
- * cancelled, and is not counted any more. */
-bool odi_worker_begin_within(odi_worker *worker, odi_record *record);
-/* It goes on as itself. */
-void odi_worker_end_within(odi_worker *worker);
 
 /* Jobs that ran on the worker to their end. Anyone. */
 static inline uint64_t odi_worker_executed(odi_worker *worker)
@@ -194,17 +170,6 @@ static inline uint64_t odi_worker_activity(odi_worker *worker)
 
     return (jobs & ~UINT64_C(1)) + (forks & ~UINT64_C(1)) + ((jobs | forks) & 1);
 }
-
-/* ---- steal_fork.c: forks ---- */
-
-/* A fork of somebody else's. */
-bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job);
-
-/* Before it sleeps: has everybody's next fork announced. The caller's heavy fence follows. */
-void odi_worker_want_forks(odi_worker *worker);
-
-/* Whether it could come by a fork; exact after that fence. */
-bool odi_worker_could_steal_fork(odi_worker *worker);
 
 /* ---- stacks.c ---- */
 

@@ -11,6 +11,7 @@
 #include "job/arena.h"
 #include "job/group.h"
 #include "job/job.h"
+#include "job/label.h"
 #include "job/record.h"
 #include "job/watch.h"
 #include "worker/run.h"

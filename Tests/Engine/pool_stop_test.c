@@ -7,6 +7,7 @@
 #include "gate/submit.h"
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
+#include "worker/recruit.h"
 #include "worker/run.h"
 
 TEST(without_a_deadline_everything_accepted_runs)

@@ -6,6 +6,8 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include "worker/work.h"
+
 static void stop_pool(void *pool) { od_pool_stop(pool, INT64_MAX, NULL); }
 
 TEST(a_worker_that_stops_another_pool_hands_its_place_over)

@@ -6,6 +6,7 @@
 #include "Support/watchdog.h"
 
 #include "topology/topology.h"
+#include "worker/recruit.h"
 
 static struct {
     atomic_int arrived, met;

@@ -7,6 +7,7 @@
 
 #include "topology/topology.h"
 #include "worker/bench.h"
+#include "worker/recruit.h"
 
 /* ---- a journal of what started, in order ---- */
 

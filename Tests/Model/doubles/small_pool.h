@@ -29,6 +29,8 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
 
 #include "job/record.c"
 
+#include "job/label.c"
+
 #include "job/count.c"
 
 #include "worker/team.c"

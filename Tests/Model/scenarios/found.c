@@ -6,6 +6,8 @@
 
 #include "job/record.c"
 
+#include "job/label.c"
+
 #include "job/count.c"
 
 #include "job/group.c"

@@ -7,6 +7,8 @@
 
 #include "job/record.c"
 
+#include "job/label.c"
+
 #include "job/count.c"
 
 #include "worker/run.c"
