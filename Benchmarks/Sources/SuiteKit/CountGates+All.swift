@@ -20,10 +20,11 @@ extension CountGate {
     ]
 
     private static func perClosure(
-        _ name: String, _ word: String, _ count: Count, _ limit: Double, from: Int = 2000, to: Int = 12_000
+        _ name: String, _ word: String, _ count: Count, _ limit: Double, of program: String = "contender-overdrive",
+        from: Int = 2000, to: Int = 12_000
     ) -> CountGate {
         CountGate(
-            name: name, program: "contender-overdrive", word: word, count: count, small: ["n": from], large: ["n": to],
+            name: name, program: program, word: word, count: count, small: ["n": from], large: ["n": to],
             units: { Double($0["n", default: 1]) }, limit: limit)
     }
 
@@ -33,7 +34,8 @@ extension CountGate {
         perClosure("spawn from inside", "spawn-inside", .allocations, 0.01),
         // Batches and wakes differ from run to run: these two have room for it.
         perClosure("spawn from outside", "spawn-outside", .locked, 3.5),
-        perClosure("serial queue", "serial-queue", .locked, 6.4),
+        perClosure("serial queue", "serial-queue", .locked, 6.2),
+        perClosure("serial queue in C", "serial-queue", .locked, 2.2, of: "overdrive-c"),
         perClosure("spawn from inside", "spawn-inside", .locked, 1.5),
         perClosure("spawn from inside", "spawn-inside", .instructions, 485),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
