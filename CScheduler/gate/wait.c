@@ -217,19 +217,11 @@ bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
     return await(&jobs, deadline_ns);
 }
 
-static void notify(const odi_awaited *jobs, void (*function)(void *), void *context)
+od_status od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
 {
-    if (!odi_watch_notify(&jobs->set, function, context)) {
-        (void)await(jobs, INT64_MAX); /* memory is short: wait here instead */
-        function(context);
-    }
-}
+    odi_set jobs = odi_queue_set(queue);
 
-void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
-{
-    odi_awaited jobs = of_queue(queue);
-
-    notify(&jobs, function, context);
+    return odi_watch_notify(&jobs, function, context) ? OD_OK : OD_NO_MEMORY;
 }
 
 /* ---- groups ---- */
@@ -282,9 +274,9 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
     return od_group_wait_for(group, NULL, OD_QUEUE_BAND, deadline_ns);
 }
 
-void od_group_notify(od_group *group, void (*function)(void *), void *context)
+od_status od_group_notify(od_group *group, void (*function)(void *), void *context)
 {
-    odi_awaited jobs = {odi_group_set(group), group, NULL, 0};
+    odi_set jobs = odi_group_set(group);
 
-    notify(&jobs, function, context);
+    return odi_watch_notify(&jobs, function, context) ? OD_OK : OD_NO_MEMORY;
 }

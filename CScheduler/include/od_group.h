@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "od_decls.h"
+#include "od_pool.h"
 
 OD_BEGIN_DECLS
 
@@ -28,8 +28,9 @@ bool od_group_wait(od_group *group, int64_t deadline_ns);
  * OD_QUEUE_BAND: the waiter's band overrides that of that job too. */
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
 
-/* Calls function(context) once, on whichever thread finds the group empty first. */
-void od_group_notify(od_group *group, void (*function)(void *), void *context);
+/* Calls function(context) once, on whichever thread finds the group empty first. OD_NO_MEMORY: memory is short, and
+ * nothing is called. */
+od_status od_group_notify(od_group *group, void (*function)(void *), void *context);
 
 OD_END_DECLS
 #endif

@@ -55,8 +55,9 @@ uint64_t od_queue_running(od_queue *queue);
  * none; 0 or less: it only looks) came first. */
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns);
 
-/* Calls function(context) once, on whichever thread finds nothing pending first. */
-void od_queue_notify(od_queue *queue, void (*function)(void *), void *context);
+/* Calls function(context) once, on whichever thread finds nothing pending first. OD_NO_MEMORY: memory is short, and
+ * nothing is called. */
+od_status od_queue_notify(od_queue *queue, void (*function)(void *), void *context);
 
 const char *od_queue_label(od_queue *queue);
 od_band od_queue_band(od_queue *queue);

@@ -192,26 +192,27 @@ MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue)
     end_pool(pool, queue);
 }
 
-static void come_late(void *unused)
+/* It was called by who asked for it, who waited for the moment. */
+MEMORY_TEST(a_notification_without_memory_is_refused)
 {
-    odi_clock_sleep(MILLISECONDS(20));
-    atomic_store(&lines.inside, 1);
-}
-
-/* Its caller waits for the moment, and makes it. */
-MEMORY_TEST(a_notification_without_memory_comes_no_sooner)
-{
-    atomic_ullong ran = 0;
+    atomic_ullong ran = 0, told = 0;
 
     od_pool *pool = fresh_worker(&ran);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    memset(&lines, 0, sizeof lines);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, come_late, NULL);
+    od_group *group = od_group_create();
+
+    od_queue_suspend(queue);
+    assert_int_equal(od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran), OD_OK);
     atomic_store(&grants, 0);
-    od_queue_notify(queue, note_who_is_inside, NULL);
+    od_status of_queue = od_queue_notify(queue, count_job, &told);
+    od_status of_group = od_group_notify(group, count_job, &told);
     atomic_store(&grants, -1);
-    assert_int_equal(atomic_load(&lines.ran), 1);
-    assert_int_equal(atomic_load(&lines.beside), 1);
+    assert_int_equal(of_queue, OD_NO_MEMORY);
+    assert_int_equal(of_group, OD_NO_MEMORY);
+    od_queue_resume(queue);
+    assert_true(od_group_wait(group, INT64_MAX));
+    assert_int_equal(atomic_load(&told), 0);
+    od_group_release(group);
     end_pool(pool, queue);
 }
 

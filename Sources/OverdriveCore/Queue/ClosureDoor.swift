@@ -39,6 +39,11 @@ final class Callback {
         self.body = body
     }
 
+    /// Where the engine has no memory to keep a notification, as where Swift has none for its closure.
+    static func demand(_ status: od_status, by door: String) {
+        if status != OD_OK { trap("\(door): memory is too short to keep the notification") }
+    }
+
     /// The context to pass with ``function``, at +1: `function` must be called exactly once.
     var context: UnsafeMutableRawPointer {
         unsafe Unmanaged.passRetained(self).toOpaque()

@@ -187,7 +187,9 @@ extension TaskQueue {
             switch route {
             case .engine(let queue, _):
                 await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                    unsafe od_queue_notify(queue, Callback.function, Callback { unsafe continuation.resume() }.context)
+                    let told = unsafe od_queue_notify(
+                        queue, Callback.function, Callback { unsafe continuation.resume() }.context)
+                    Callback.demand(told, by: "TaskQueue.drained()")
                 }
             case .dispatch(let route):
                 await route.pending.wait()

@@ -240,8 +240,9 @@ final class Specifics: Sendable {
     static func release(with queue: OpaquePointer) {
         guard let context = unsafe od_queue_context(queue) else { return }
         unsafe of(queue)?.endTracking()
-        unsafe od_queue_notify(queue, { context in
+        let kept = unsafe od_queue_notify(queue, { context in
             if let context = unsafe context { unsafe Unmanaged<Specifics>.fromOpaque(context).release() }
         }, unsafe context)
+        Callback.demand(kept, by: "TaskQueue")
     }
 }

@@ -176,7 +176,8 @@ internal import CScheduler
     }
 
     private func whenEmpty(_ body: @escaping () -> Void) {
-        unsafe od_group_notify(handle, Callback.function, Callback(body).context)
+        Callback.demand(
+            unsafe od_group_notify(handle, Callback.function, Callback(body).context), by: "WaitGroup.notify")
     }
 }
 
