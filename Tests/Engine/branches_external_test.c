@@ -48,6 +48,21 @@ TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
     assert_int_equal(own_root.left, 0);
 }
 
+/* The place that it had by forking left at each root; a scope's stays until it is left, or it is given up twice. */
+TEST(a_scope_after_forks_without_one_stays_beyond_its_first_join)
+{
+    od_fork_scope scope;
+
+    assert_int_equal(fib(FIB_N), FIB);
+    od_forks_enter(od_default_pool(), &scope);
+    for (int i = 0; i < 50; i++) {
+        od_join(od_fork(no_job, NULL), no_job, NULL);
+        assert_ptr_equal(od_forks_self, scope.here);
+    }
+    od_forks_leave(&scope);
+    assert_null(od_forks_self);
+}
+
 /* ---- external threads count as workers, while they run ---- */
 
 static void do_nothing(odi_team *unused) {}

@@ -44,6 +44,45 @@ QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it)
     release_queues(high, mid, target);
 }
 
+/* Two queues that never run empty, of which each job brings the next. */
+static struct {
+    atomic_int inside, most, visits;
+    atomic_bool over;
+} endless;
+
+static void visit_for_ever(void *queue)
+{
+    int inside = atomic_fetch_add(&endless.inside, 1) + 1, most = atomic_load(&endless.most);
+
+    while (inside > most && !atomic_compare_exchange_weak(&endless.most, &most, inside))
+        ;
+    odi_clock_sleep(20 * ODI_MICROSECOND);
+    atomic_fetch_sub(&endless.inside, 1);
+    atomic_fetch_add(&endless.visits, 1);
+    if (!atomic_load(&endless.over))
+        add(queue, visit_for_ever, queue);
+}
+
+QUEUE_TEST(queues_on_a_target_that_becomes_narrower_run_one_after_another)
+{
+    od_queue *target = queue_of(2), *queues[] = {queue_on(target, 1, "first"), queue_on(target, 1, "second")};
+
+    memset(&endless, 0, sizeof endless);
+    for (int i = 0; i < 8; i++)
+        add(queues[i % 2], visit_for_ever, queues[i % 2]);
+    assert_comes_true(atomic_load(&endless.most) == 2);
+    od_queue_set_width(target, 1);
+    assert_comes_true(running_in(target) == 1); /* what runs goes on */
+    atomic_store(&endless.most, 0);
+    int before = atomic_load(&endless.visits);
+    assert_comes_true(atomic_load(&endless.visits) > before + 100);
+    int most = atomic_load(&endless.most);
+    atomic_store(&endless.over, true);
+    wait_for_queues(queues[0], queues[1]);
+    assert_int_equal(most, 1);
+    release_queues(queues[0], queues[1], target);
+}
+
 static struct {
     int noted[16], count;
 } order;

@@ -125,6 +125,30 @@ TEST(the_lock_admits_one_at_a_time_and_wakes_who_waits)
     assert_int_equal(odi_load_relaxed(&lock.word), ODI_LOCK_FREE);
 }
 
+static odi_atomic(bool) sleeps_for_it;
+
+static void *be_a_worker_at_the_lock(void *unused)
+{
+    odi_lock_sleeper = &sleeps_for_it;
+    odi_lock_acquire(&lock);
+    odi_lock_release(&lock);
+    odi_lock_sleeper = NULL;
+    return NULL;
+}
+
+/* Who sleeps for a lock is no job that blocks; afterwards it may be one again. */
+TEST(a_worker_is_known_to_sleep_for_the_lock_until_it_has_it)
+{
+    pthread_t worker;
+
+    odi_lock_acquire(&lock);
+    pthread_create(&worker, NULL, be_a_worker_at_the_lock, NULL);
+    assert_comes_true(odi_load_relaxed(&sleeps_for_it)); /* relaxed: a look */
+    odi_lock_release(&lock);
+    pthread_join(worker, NULL);
+    assert_false(odi_load_relaxed(&sleeps_for_it)); /* relaxed: it has gone */
+}
+
 static atomic_bool was_in;
 
 static void *wait_for_the_lock(void *unused)

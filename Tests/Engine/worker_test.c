@@ -381,6 +381,43 @@ WORKER_TEST(jobs_that_block_without_saying_so_are_noticed)
         run_blockers(false);
 }
 
+static struct {
+    gate blocks, doors[2];
+    atomic_bool is_back, over;
+    atomic_ullong ran;
+} coming_back;
+
+static void block_and_go_on(void *unused)
+{
+    od_blocking_begin();
+    gate_pass(&coming_back.blocks);
+    od_blocking_end();
+    atomic_store(&coming_back.is_back, true);
+    while (!atomic_load(&coming_back.over))
+        odi_clock_sleep(200 * ODI_MICROSECOND);
+}
+
+/* Three are awake where two may be, and who is woken for a job is the one too many. */
+WORKER_TEST(a_worker_that_goes_to_the_bench_leaves_what_it_was_woken_for_to_another)
+{
+    od_pool *pool = pool_of(2);
+
+    memset(&coming_back, 0, sizeof coming_back);
+    pool->team.arm_monitor = arm_nothing; /* which would see to it later */
+    od_pool_submit(pool, OD_BAND_DEFAULT, block_and_go_on, NULL);
+    assert_comes_true(atomic_load(&coming_back.blocks.waiting) == 1);
+    for (int i = 0; i < 2; i++)
+        hold_a_worker(pool, &coming_back.doors[i]);
+    open_gates(coming_back.doors, 2);
+    assert_comes_true(idle_ones_sleep(pool, 2));
+    gate_open(&coming_back.blocks);
+    assert_comes_true(atomic_load(&coming_back.is_back));
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &coming_back.ran);
+    assert_comes_true(atomic_load(&coming_back.ran) == 1); /* beside the one that came back */
+    atomic_store(&coming_back.over, true);
+    od_pool_free(pool);
+}
+
 WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
 {
     static blocker blockers[8];
