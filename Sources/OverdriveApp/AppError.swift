@@ -17,7 +17,7 @@ public enum AppError: Error, Equatable, CustomStringConvertible {
     /// The app's scheduler could not be made.
     case noScheduler(reason: String)
     /// The app's own thread or its descriptors could not be made.
-    case noKeeper(reason: String)
+    case noSupervisor(reason: String)
     /// A task was not started, because the boot had failed or the end had begun.
     case notStarted(task: String)
     /// An event was posted after the end had begun.
@@ -45,7 +45,7 @@ public enum AppError: Error, Equatable, CustomStringConvertible {
             "the boot failed: the provider \(provider) threw: \(reason)"
         case .noScheduler(let reason):
             "the boot failed: no scheduler: \(reason)"
-        case .noKeeper(let reason):
+        case .noSupervisor(let reason):
             "the boot failed: the app's own thread could not be started: \(reason)"
         case .notStarted(let task):
             "\(task) was not started, because the boot had failed or the end had begun"

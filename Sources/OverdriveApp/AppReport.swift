@@ -96,13 +96,13 @@ public struct AppReport: Sendable {
         (overBudget, closures, discardedClosures, events, notes) = ([], nil, 0, (0, 0, 0, 0), [])
     }
 
-    init(of life: Lifecycle, graph: AppGraph, end: End?) {
-        let state = life.state.withLock {
+    init(of lifecycle: Lifecycle, graph: AppGraph, end: End?) {
+        let state = lifecycle.state.withLock {
             (failure: $0.failure, reason: $0.reason, bootedAt: $0.bootedAt, notes: $0.notes)
         }
         func time(_ stamp: borrowing Atomic<Int64>) -> Duration? {
             let stamp = stamp.load(ordering: .acquiring)
-            return stamp == 0 ? nil : .nanoseconds(stamp - life.startedAt)
+            return stamp == 0 ? nil : .nanoseconds(stamp - lifecycle.startedAt)
         }
         let ends = graph.tasks.map { time($0.startedAt) == nil ? nil : time($0.endedAt) }
         let critical = AppReport.criticalPath(graph, ends)
@@ -118,19 +118,19 @@ public struct AppReport: Sendable {
                 isCritical: critical.contains(index))
         }
         failure = state.failure
-        bootTime = state.bootedAt == 0 ? nil : .nanoseconds(state.bootedAt - life.startedAt)
+        bootTime = state.bootedAt == 0 ? nil : .nanoseconds(state.bootedAt - lifecycle.startedAt)
         endReason = state.reason?.sentence
         endTime = end.map { .nanoseconds($0.ended - $0.began) }
         exitCode = end?.exitCode
         overBudget = end?.overBudget ?? []
         closures = end?.closures
         discardedClosures = end?.discardedClosures ?? 0
-        let counts = life.events.counts
+        let counts = lifecycle.events.counts
         events = (counts.accepted, counts.delivered, counts.refused, counts.dropped)
         notes = state.notes + (counts.firstRefusal.map { [$0] } ?? [])
             + counts.visitErrors.map { "a closure of forEach(_:) that had waited threw: \($0)" }
-            + (end != nil && life.events.undelivered > 0
-                ? ["\(life.events.undelivered) events or visits that had been accepted were "
+            + (end != nil && lifecycle.events.undelivered > 0
+                ? ["\(lifecycle.events.undelivered) events or visits that had been accepted were "
                     + (state.bootedAt == 0
                         ? "heard by nobody: the app ended before its boot had"
                         : "not heard by every task: they waited still when the tasks were stopped")] : [])

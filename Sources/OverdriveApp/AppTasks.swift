@@ -23,7 +23,7 @@ internal import Synchronization
 ///
 /// - Threading: Safe from any thread.
 public final class AppTasks: Sendable {
-    private let life: Lifecycle?
+    private let lifecycle: Lifecycle?
     /// Of an app that never came to be.
     private let stillborn: AppReport?
 
@@ -88,13 +88,13 @@ public final class AppTasks: Sendable {
     ) {
         let startedAt = monotonicNow()
         do throws(AppError) {
-            let (life, start) = try AppTasks.make(providers, options, ownsProcess, startedAt, finished)
-            (self.life, stillborn) = (life, nil)
+            let (lifecycle, start) = try AppTasks.make(providers, options, ownsProcess, startedAt, finished)
+            (self.lifecycle, stillborn) = (lifecycle, nil)
             AppTasks.current.withLock { $0 = self }
             start()
         } catch {
             let report = AppReport(stillborn: error)
-            (life, stillborn) = (nil, report)
+            (lifecycle, stillborn) = (nil, report)
             AppTasks.current.withLock { $0 = self }
             guard ownsProcess else { return }
             report.say()
@@ -106,7 +106,7 @@ public final class AppTasks: Sendable {
         _ providers: [any ServiceProvider], _ options: AppOptions, _ ownsProcess: Bool, _ startedAt: Int64,
         _ finished: @escaping @Sendable () -> Void
     ) throws(AppError) -> (Lifecycle, () -> Void) {
-        guard let wake = WakePipe() else { throw .noKeeper(reason: "no descriptors: \(lastSystemError())") }
+        guard let wake = WakePipe() else { throw .noSupervisor(reason: "no descriptors: \(lastSystemError())") }
         // Before anything else is begun: a signal that comes now ends the boot in order.
         let signals = ownsProcess
             ? SignalHandlers(options.endSignals + options.eventSignals, pipe: wake.writing) : nil
@@ -117,16 +117,16 @@ public final class AppTasks: Sendable {
             throw .noScheduler(reason: "\(error)")
         }
         let state = Lifecycle.State(notes: signals?.notes ?? [], finished: finished)
-        let life = Lifecycle(
+        let lifecycle = Lifecycle(
             options: options, scheduler: scheduler, graph: graph, wake: wake, ownsProcess: ownsProcess,
             startedAt: startedAt, state: state)
-        if ownsProcess { ExitHandler.install(for: life) }
-        return (life, {
+        if ownsProcess { ExitHandler.install(for: lifecycle) }
+        return (lifecycle, {
             // What it listens to is there before anything boots; then it is handed on to its one thread.
-            nonisolated(unsafe) let keeper = Keeper(of: life, graph: graph, signals: signals)
-            let problem = startThread(named: "app-keeper") { unsafe keeper.run() }
+            nonisolated(unsafe) let supervisor = Supervisor(of: lifecycle, graph: graph, signals: signals)
+            let problem = startThread(named: "app-supervisor") { unsafe supervisor.run() }
             if let problem { trap("AppTasks: the app's own thread could not be started: \(problem)") }
-            life.start(graph.tasks)
+            lifecycle.start(graph.tasks)
         })
     }
 
@@ -135,18 +135,18 @@ public final class AppTasks: Sendable {
     /// The app's workers. Queues that are made on it are drained at the end, when all tasks have stopped.
     ///
     ///     let uploads = TaskQueue(maxConcurrentTaskCount: 4, scheduler: AppTasks.shared?.scheduler ?? .shared)
-    public var scheduler: Scheduler { life?.scheduler ?? .shared }
+    public var scheduler: Scheduler { lifecycle?.scheduler ?? .shared }
 
     /// Whether the end has begun: a ``AppTask/main()`` that runs had better come to its own.
-    public var isEnding: Bool { life?.isEnding.load(ordering: .acquiring) ?? true }
+    public var isEnding: Bool { lifecycle?.isEnding.load(ordering: .acquiring) ?? true }
 
     /// Whether all tasks have booted.
-    public var hasBooted: Bool { life?.state.withLock { $0.hasBooted } ?? false }
+    public var hasBooted: Bool { lifecycle?.state.withLock { $0.hasBooted } ?? false }
 
     /// Has the end wait for a queue that is not on the app's ``scheduler``, within the whole budget; what is left on it
     /// then is cancelled and counted.
     public func drainAtEnd(_ queue: TaskQueue) {
-        life?.state.withLock { $0.drained.append(queue) }
+        lifecycle?.state.withLock { $0.drained.append(queue) }
     }
 
     // MARK: - Events
@@ -160,8 +160,8 @@ public final class AppTasks: Sendable {
     /// - Threading: Any thread; it never waits. Tasks hear of it on a worker.
     @discardableResult
     public func post(_ event: any AppEvent) -> AppError? {
-        guard let life else { return .postedAfterEnd(event: "\(type(of: event))") }
-        return life.events.post(event)
+        guard let lifecycle else { return .postedAfterEnd(event: "\(type(of: event))") }
+        return lifecycle.events.post(event)
     }
 
     /// Calls a closure with every task that listens: when the boot has ended, or at once if it has.
@@ -171,7 +171,7 @@ public final class AppTasks: Sendable {
     /// - Throws: What `body` throws, where it is called at once. Else the report has it.
     /// - Ordering: What waits is called among the events, in the order in which it came.
     public func forEach(_ body: @escaping @Sendable (AppTask) throws -> Void) rethrows {
-        guard let life, !life.events.keep(body) else { return }
+        guard let lifecycle, !lifecycle.events.keep(body) else { return }
         for task in listening { try body(task) }
     }
 
@@ -196,7 +196,7 @@ public final class AppTasks: Sendable {
         try listening.reduce(initialResult, nextPartialResult)
     }
 
-    private var listening: [AppTask] { life?.living.tasks.filter { $0.place == .up } ?? [] }
+    private var listening: [AppTask] { lifecycle?.living.tasks.filter { $0.place == .up } ?? [] }
 
     // MARK: - The end
 
@@ -204,9 +204,9 @@ public final class AppTasks: Sendable {
     ///
     /// - Throws: ``AppError`` when the boot failed or was ended.
     public func booted() async throws(AppError) {
-        guard let life else { throw stillborn?.failure ?? .notStarted(task: "the app") }
+        guard let lifecycle else { throw stillborn?.failure ?? .notStarted(task: "the app") }
         let failure: AppError? = await unsafe withUnsafeContinuation { continuation in
-            life.whenBooted { unsafe continuation.resume(returning: $0) }
+            lifecycle.whenBooted { unsafe continuation.resume(returning: $0) }
         }
         if let failure { throw failure }
     }
@@ -216,18 +216,18 @@ public final class AppTasks: Sendable {
     ///
     /// - Parameter cancelling: Cancels the Swift tasks that tasks stop in, as a second signal does.
     public func end(cancelling: Bool = false) {
-        guard let life else { return }
-        life.end(.requested)
-        if cancelling { life.end(.requested, isUrging: true) }
+        guard let lifecycle else { return }
+        lifecycle.end(.requested)
+        if cancelling { lifecycle.end(.requested, isUrging: true) }
     }
 
     /// Suspends until the app is over.
     ///
     /// - Returns: What there is to be said of it; ``AppReport/exitCode`` is what the process may exit with.
     public func ended() async -> AppReport {
-        guard let life else { return report }
+        guard let lifecycle else { return report }
         return await unsafe withUnsafeContinuation { continuation in
-            life.whenEnded { unsafe continuation.resume(returning: $0) }
+            lifecycle.whenEnded { unsafe continuation.resume(returning: $0) }
         }
     }
 
@@ -235,9 +235,9 @@ public final class AppTasks: Sendable {
     ///
     ///     print(AppTasks.shared?.report.table ?? "")
     public var report: AppReport {
-        guard let life else { return stillborn ?? AppReport(stillborn: .notStarted(task: "the app")) }
-        if let report = life.state.withLock({ $0.report }) { return report }
-        guard let graph = life.living.graph else { return self.report }  // it has just ended
-        return AppReport(of: life, graph: graph, end: nil)
+        guard let lifecycle else { return stillborn ?? AppReport(stillborn: .notStarted(task: "the app")) }
+        if let report = lifecycle.state.withLock({ $0.report }) { return report }
+        guard let graph = lifecycle.living.graph else { return self.report }  // it has just ended
+        return AppReport(of: lifecycle, graph: graph, end: nil)
     }
 }

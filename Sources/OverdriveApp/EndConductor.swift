@@ -8,7 +8,7 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The end, step by step, on the keeper's thread: events that were taken in are delivered, tasks are stopped in reverse
+/// The end, step by step, on the supervisor's thread: events that were taken in are delivered, tasks are stopped in reverse
 /// order, queues are drained; each within its budget and all within the whole's.
 final class EndConductor {
     private enum Stand: UInt8 {
@@ -22,7 +22,7 @@ final class EndConductor {
 
     private enum Stage { case events, tasks, queues, over }
 
-    private let life: Lifecycle
+    private let lifecycle: Lifecycle
     private let graph: AppGraph
     private let began: Int64
     private let wholeDeadline: Int64
@@ -53,11 +53,11 @@ final class EndConductor {
         let closures = Locked<ShutdownReport?>(nil)
     }
 
-    init(of life: Lifecycle, graph: AppGraph) {
-        self.life = life
+    init(of lifecycle: Lifecycle, graph: AppGraph) {
+        self.lifecycle = lifecycle
         self.graph = graph
-        let options = life.options
-        began = life.state.withLock { $0.endsSince }
+        let options = lifecycle.options
+        began = lifecycle.state.withLock { $0.endsSince }
         let budget = max(0, options.endBudget.nanosecondCount)
         wholeDeadline = began + budget
         tasksDeadline = wholeDeadline - min(250_000_000, budget / 8)
@@ -70,9 +70,9 @@ final class EndConductor {
             for dependency in graph.dependencies(of: index) { openDependents[dependency] += 1 }
         }
         withdraw()
-        life.events.close { [progress, life] in
+        lifecycle.events.close { [progress, lifecycle] in
             progress.eventsAreDrained.store(true, ordering: .releasing)
-            life.wake.poke()
+            lifecycle.wake.poke()
         }
     }
 
@@ -90,7 +90,7 @@ final class EndConductor {
         }
         // The program's handlers may be called, which is not for this thread.
         guard !asked.isEmpty || !withdrawn.isEmpty else { return }
-        life.queue.async { [asked, withdrawn] in
+        lifecycle.queue.async { [asked, withdrawn] in
             for task in asked { task.askToEnd() }
             for task in withdrawn { task.cancel() }
         }
@@ -99,11 +99,11 @@ final class EndConductor {
     /// Cancels tasks, whose handlers are the program's: not on this thread.
     private func cancel(_ indices: [Int]) {
         let tasks = indices.map { graph.tasks[$0] }
-        if !tasks.isEmpty { life.queue.async { for task in tasks { task.cancel() } } }
+        if !tasks.isEmpty { lifecycle.queue.async { for task in tasks { task.cancel() } } }
     }
 
     private func limit(_ index: Int, to task: AppTask, from start: Int64) {
-        let due = start + max(0, (task.stopBudget ?? life.options.stopBudget).nanosecondCount)
+        let due = start + max(0, (task.stopBudget ?? lifecycle.options.stopBudget).nanosecondCount)
         deadlines.append((due, index))
         nextDeadline = min(nextDeadline, due)
     }
@@ -122,7 +122,7 @@ final class EndConductor {
             isLate = true
             stage = .over
         }
-        let (changed, exiting) = life.state.withLock { state -> ([Int], Int?) in
+        let (changed, exiting) = lifecycle.state.withLock { state -> ([Int], Int?) in
             defer { state.changed = [] }
             return (state.changed, state.exiting)
         }
@@ -142,10 +142,10 @@ final class EndConductor {
 
     /// From the events to the tasks, when the last has been delivered, or there is no more time for it.
     private func leaveEvents(_ now: Int64) {
-        let deadline = began + life.options.stopBudget.nanosecondCount
+        let deadline = began + lifecycle.options.stopBudget.nanosecondCount
         guard progress.eventsAreDrained.load(ordering: .acquiring) || now >= deadline || isCancelling else { return }
         stage = .tasks
-        life.events.leave()
+        lifecycle.events.leave()
         recount()
         for index in stands.indices { look(at: index) }
     }
@@ -172,7 +172,7 @@ final class EndConductor {
         let now = monotonicNow()
         task.stopStartedAt.store(now, ordering: .releasing)
         limit(index, to: task, from: now)
-        let stop = life.stop(task)
+        let stop = lifecycle.stop(task)
         stops[index] = stop
         if isCancelling { stop.cancel() }
     }
@@ -233,31 +233,31 @@ final class EndConductor {
     private func beginDrain(_ now: Int64) {
         stage = .queues
         drainBegun = true
-        let isExiting = life.state.withLock { $0.reason == .exitCalled }
+        let isExiting = lifecycle.state.withLock { $0.reason == .exitCalled }
         // Closures that were given up do not come back: the rest has a task's budget at most. The scheduler may take
         // 50 ms more than it is given, and this thread's own threads have to be started.
         var budget = wholeDeadline - now - 100_000_000
-        if !overBudget.isEmpty || isExiting { budget = min(budget, life.options.stopBudget.nanosecondCount) }
+        if !overBudget.isEmpty || isExiting { budget = min(budget, lifecycle.options.stopBudget.nanosecondCount) }
         // A closure that is about to return is not stuck: it has a moment for that.
         if isExiting || isCancelling { budget = min(budget, Self.moment) }
-        let (life, deadline) = (life, Duration.nanoseconds(max(0, budget)))
+        let (lifecycle, deadline) = (lifecycle, Duration.nanoseconds(max(0, budget)))
         nextDeadline = wholeDeadline + 40_000_000
-        let queues = life.state.withLock { $0.drained }
+        let queues = lifecycle.state.withLock { $0.drained }
         let problem = startThread(named: "app-drain") { [progress] in
             let end = ContinuousClock.now + deadline
             progress.discardedClosures.store(EndConductor.drain(queues, until: end), ordering: .releasing)
-            let report: ShutdownReport = life.scheduler.shutdown(deadline: max(.zero, end - .now))
+            let report: ShutdownReport = lifecycle.scheduler.shutdown(deadline: max(.zero, end - .now))
             progress.closures.withLock { $0 = report }
-            life.wake.poke()
+            lifecycle.wake.poke()
         }
         if let problem {
-            life.note("the queues were not drained: no thread: \(problem)")
+            lifecycle.note("the queues were not drained: no thread: \(problem)")
             stage = .over
         }
     }
 
     private func hurryDrain() {
-        let scheduler = life.scheduler
+        let scheduler = lifecycle.scheduler
         _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(deadline: .nanoseconds(Self.moment)) }
     }
 
@@ -282,25 +282,25 @@ final class EndConductor {
         let closures = progress.closures.withLock { $0 }
         var code: Int32 = 0
         let isStuck = isLate || !overBudget.isEmpty || (closures?.stuck ?? 0) > 0
-        let (failure, reason) = life.state.withLock { ($0.failure, $0.reason) }
+        let (failure, reason) = lifecycle.state.withLock { ($0.failure, $0.reason) }
         // The closure that is inside exit() is stuck there, and is meant to be.
         let isOverBudget = isLate || !overBudget.isEmpty
             || (closures?.stuck ?? 0) > (reason == .exitCalled ? 1 : 0)
         if failure != nil { code = 1 } else if isOverBudget { code = 2 }
         let outcome = AppReport.End(
-            reason: reason?.sentence ?? "", exitCode: code, overBudget: overBudget, began: began - life.startedAt,
-            ended: monotonicNow() - life.startedAt, closures: closures,
+            reason: reason?.sentence ?? "", exitCode: code, overBudget: overBudget, began: began - lifecycle.startedAt,
+            ended: monotonicNow() - lifecycle.startedAt, closures: closures,
             discardedClosures: progress.discardedClosures.load(ordering: .acquiring))
-        let report = AppReport(of: life, graph: graph, end: outcome)
-        if let folder = life.options.explanationFolder, let problem = report.write(to: folder) { life.note(problem) }
-        let waiting = life.state.withLock { state in
+        let report = AppReport(of: lifecycle, graph: graph, end: outcome)
+        if let folder = lifecycle.options.explanationFolder, let problem = report.write(to: folder) { lifecycle.note(problem) }
+        let waiting = lifecycle.state.withLock { state in
             state.report = report
             defer { state.whenEnded = [] }
             return state.whenEnded
         }
-        life.living.end()
+        lifecycle.living.end()
         for body in waiting { body(report) }
-        guard life.ownsProcess else { return }
+        guard lifecycle.ownsProcess else { return }
         report.say()
         if reason == .exitCalled {
             // The thread inside exit() goes on with it, unless it is among those who are stuck.

@@ -10,11 +10,11 @@ internal import Synchronization
 
 /// What `exit()` does to an app that is the process: it ends in order, on whatever thread it was called.
 enum ExitHandler {
-    private static let life = Locked<Lifecycle?>(nil)
+    private static let lifecycle = Locked<Lifecycle?>(nil)
 
-    static func install(for life: Lifecycle) {
-        let isFirst = ExitHandler.life.withLock { held in
-            defer { held = life }
+    static func install(for lifecycle: Lifecycle) {
+        let isFirst = ExitHandler.lifecycle.withLock { held in
+            defer { held = lifecycle }
             return held == nil
         }
         if isFirst { atexit { ExitHandler.run() } }
@@ -22,14 +22,14 @@ enum ExitHandler {
 
     /// Called by exit(): the calling thread comes back to no task.
     private static func run() {
-        guard let life = life.withLock({ $0 }), life.state.withLock({ $0.report == nil }) else { return }
+        guard let lifecycle = lifecycle.withLock({ $0 }), lifecycle.state.withLock({ $0.report == nil }) else { return }
         let here = currentThread()
-        let task = AppTask.current ?? life.living.tasks.first { $0.mainThread.load(ordering: .relaxed) == here }
-        life.state.withLock { $0.exiting = task.map { $0.index - 1 } }
+        let task = AppTask.current ?? lifecycle.living.tasks.first { $0.mainThread.load(ordering: .relaxed) == here }
+        lifecycle.state.withLock { $0.exiting = task.map { $0.index - 1 } }
         let over = WaitGroup()
         over.enter()
-        life.whenEnded { _ in over.leave() }
-        life.end(.exitCalled)
+        lifecycle.whenEnded { _ in over.leave() }
+        lifecycle.end(.exitCalled)
         over.wait()
     }
 }

@@ -24,7 +24,7 @@ enum EndReason: Sendable, Equatable {
 /// What an app's parts share: its tasks, how far the boot is, and why it ends.
 ///
 /// Tasks count themselves off here, on the threads on which they finish. What needs a clock or a decision is the
-/// ``Keeper``'s, which this wakes.
+/// ``Supervisor``'s, which this wakes.
 final class Lifecycle: Sendable {
     struct State {
         var failure: AppError?
@@ -107,7 +107,7 @@ final class Lifecycle: Sendable {
         if tasks.isEmpty { bootIsOver() }
     }
 
-    /// A worker has the task in hand. False: it is not to start.
+    /// A worker is about to run the task. False: it is not to start.
     func mayStart(_ task: AppTask) -> Bool {
         guard !isEnding.load(ordering: .sequentiallyConsistent) else {
             _ = task.move(from: .waiting, to: .withdrawn)

@@ -11,7 +11,7 @@ final class Floor: Sendable {
     private static let chunkTime: UInt64 = 1_000_000
     private static let mostInChunk = 1024
     /// After this long a pump lets others have the worker, in nanoseconds.
-    private static let turn: UInt64 = 10_000_000
+    private static let timeSlice: UInt64 = 10_000_000
     /// Bytes that a slot may hold before its pump waits for the journal.
     static let mostHeld = 4 << 20
     /// Of an error's text, so much is kept.
@@ -174,7 +174,7 @@ final class Floor: Sendable {
                 max(tally.heldBytes, tally.entries.bytes.count) > Self.mostHeld || !tally.records.isEmpty
             }
             if isFull { break }
-            if last &- began > Self.turn {
+            if last &- began > Self.timeSlice {
                 flight.end(slot: slot.number)
                 queue.async { self.pump(slot) }
                 return

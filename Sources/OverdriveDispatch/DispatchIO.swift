@@ -26,10 +26,10 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
     public convenience init(
         type: StreamType, fileDescriptor: Int32, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
+        let relay = Relay(to: queue)
         self.init(
-            Dispatch.DispatchIO(type: type, fileDescriptor: fileDescriptor, queue: hand.queue) { error in
-                hand.over { cleanupHandler(error) }
+            Dispatch.DispatchIO(type: type, fileDescriptor: fileDescriptor, queue: relay.queue) { error in
+                relay.forward { cleanupHandler(error) }
             })
     }
 
@@ -38,10 +38,10 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         type: StreamType, path: UnsafePointer<Int8>, oflag: Int32, mode: mode_t, queue: DispatchQueue,
         cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
+        let relay = Relay(to: queue)
         let made: Dispatch.DispatchIO? = unsafe Dispatch.DispatchIO(
-            type: type, path: path, oflag: oflag, mode: mode, queue: hand.queue
-        ) { error in hand.over { cleanupHandler(error) } }
+            type: type, path: path, oflag: oflag, mode: mode, queue: relay.queue
+        ) { error in relay.forward { cleanupHandler(error) } }
         guard let made else { return nil }
         self.init(made)
     }
@@ -50,10 +50,10 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
     public convenience init(
         type: StreamType, io: DispatchIO, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
+        let relay = Relay(to: queue)
         self.init(
-            Dispatch.DispatchIO(type: type, io: io.theirs, queue: hand.queue) { error in
-                hand.over { cleanupHandler(error) }
+            Dispatch.DispatchIO(type: type, io: io.theirs, queue: relay.queue) { error in
+                relay.forward { cleanupHandler(error) }
             })
     }
 
@@ -62,10 +62,10 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         fromFileDescriptor: Int32, maxLength: Int, runningHandlerOn queue: DispatchQueue,
         handler: @escaping (_ data: DispatchData, _ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
+        let relay = Relay(to: queue)
         Dispatch.DispatchIO.read(
-            fromFileDescriptor: fromFileDescriptor, maxLength: maxLength, runningHandlerOn: hand.queue
-        ) { data, error in hand.over { handler(data, error) } }
+            fromFileDescriptor: fromFileDescriptor, maxLength: maxLength, runningHandlerOn: relay.queue
+        ) { data, error in relay.forward { handler(data, error) } }
     }
 
     /// Writes once to a descriptor.
@@ -73,9 +73,9 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         toFileDescriptor: Int32, data: DispatchData, runningHandlerOn queue: DispatchQueue,
         handler: @escaping (_ data: DispatchData?, _ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
-        Dispatch.DispatchIO.write(toFileDescriptor: toFileDescriptor, data: data, runningHandlerOn: hand.queue) {
-            data, error in hand.over { handler(data, error) }
+        let relay = Relay(to: queue)
+        Dispatch.DispatchIO.write(toFileDescriptor: toFileDescriptor, data: data, runningHandlerOn: relay.queue) {
+            data, error in relay.forward { handler(data, error) }
         }
     }
 
@@ -84,9 +84,9 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         offset: off_t, length: Int, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
-        theirs.read(offset: offset, length: length, queue: hand.queue) { done, data, error in
-            hand.over { ioHandler(done, data, error) }
+        let relay = Relay(to: queue)
+        theirs.read(offset: offset, length: length, queue: relay.queue) { done, data, error in
+            relay.forward { ioHandler(done, data, error) }
         }
     }
 
@@ -95,9 +95,9 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         offset: off_t, data: DispatchData, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
     ) {
-        let hand = HandOver(to: queue)
-        theirs.write(offset: offset, data: data, queue: hand.queue) { done, data, error in
-            hand.over { ioHandler(done, data, error) }
+        let relay = Relay(to: queue)
+        theirs.write(offset: offset, data: data, queue: relay.queue) { done, data, error in
+            relay.forward { ioHandler(done, data, error) }
         }
     }
 
@@ -131,7 +131,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
 }
 
 /// Takes one operation's calls from libdispatch to a queue of ours, in their order.
-private struct HandOver {
+private struct Relay {
     private let target: DispatchQueue
     // One for all: handlers of one channel's operations are handed over in the order in which they end.
     private static let watching = Dispatch.DispatchQueue(label: "overdrive.watching.io")
@@ -142,7 +142,7 @@ private struct HandOver {
         self.target = target.isConcurrent ? DispatchQueue(label: "overdrive.io", target: target) : target
     }
 
-    func over(_ work: @escaping () -> Void) {
+    func forward(_ work: @escaping () -> Void) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = work
         target.async { unsafe work() }

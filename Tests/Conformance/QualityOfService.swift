@@ -83,8 +83,8 @@ extension Conformance {
             #expect(eventually { runs.count == 203 })
         }
 
-        @Test("of a waiter is lent to what it waits for", arguments: Surface.all)
-        func lent(on surface: Surface) throws {
+        @Test("of a waiter overrides that of what it waits for", arguments: Surface.all)
+        func overridden(on surface: Surface) throws {
             // Who waits hands its place to the spare, which has the choice of all.
             let scheduler = try Scheduler(workers: 1, spareWorkers: 1)
             @Sendable func queue(_ qos: QoS) -> Queue { Self.queue(on: surface, scheduler, qos) }
@@ -97,7 +97,7 @@ extension Conformance {
             outer.wait()
             #expect(seen.all.count == 1 && before.count == 100)
             let wentFirst = seen.all == [0]
-            #expect(surface.expects(.lending, theirs: true, ours: wentFirst))
+            #expect(surface.expects(.qosOverride, theirs: true, ours: wentFirst))
         }
 
         @Test("is readable inside a closure", arguments: Surface.all, QoS.allCases)

@@ -287,7 +287,7 @@ static void note_and_keep(void *raw)
 
 SCENE(a_thief_takes_what_is_overridden_first)
 {
-    for (int lent = 0; lent < 2; lent++) {
+    for (int is_overridden = 0; is_overridden < 2; is_overridden++) {
         od_pool_options options = options_for(2);
         gate thief = {0}, keeper = {0};
         odi_override override = {.band = OD_BAND_USER_INTERACTIVE};
@@ -299,12 +299,12 @@ SCENE(a_thief_takes_what_is_overridden_first)
         hold_a_worker(pool, &thief);
         od_pool_submit(pool, OD_BAND_DEFAULT, note_and_keep, &keeper);
         assert_comes_true(atomic_load(&keeper.waiting) == 1);
-        if (lent)
+        if (is_overridden)
             odi_override_begin(&override, &pool->team, OD_BAND_BACKGROUND);
         gate_open(&thief);
         assert_comes_true(atomic_load(&scene.ran) == 2);
         odi_override_end(&override);
-        assert_string_equal(scene.order, lent ? "Bd" : "dB");
+        assert_string_equal(scene.order, is_overridden ? "Bd" : "dB");
         gate_open(&keeper);
         assert_int_equal(od_pool_free(pool), OD_OK);
     }

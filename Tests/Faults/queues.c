@@ -1,5 +1,5 @@
 /* queues.c — closures that need places of several queues at once: queues on a limited target and
- * on each other, closures that sync onto queues on their own target and lend it their places,
+ * on each other, closures that sync onto queues on their own target and earmark their places for it,
  * barriers and sync callers as barriers. Some fork a tree of branches, and timers add to them.
  * Whoever begins counts itself in, in its queue and in all that this one is on. */
 #include "Faults/queues.h"
@@ -8,7 +8,7 @@
 #include "Faults/branches.h"
 
 /* A closure waits for the queues behind its own in this order and for no others, so that what
- * these need is held by nobody who waits for them without lending it. */
+ * these need is held by nobody who waits for them without earmarking it. */
 enum { NONE = -1, TARGET, WIDE, DEEP, SERIAL, APART, NODES };
 
 static const struct {
@@ -30,7 +30,7 @@ static struct {
     od_queue *queues[NODES];
     unsigned wave;
     int width;                /* the target's */
-    atomic_int running;       /* threads on the target, but for those that lend it their place */
+    atomic_int running;       /* threads on the target, but for those that have earmarked their place */
     atomic_int inside[NODES]; /* closures, also those that wait */
     atomic_bool alone[NODES]; /* a barrier is */
 } tree;
@@ -95,7 +95,7 @@ static bool is_on_target(int node)
     return node != TARGET && node != APART;
 }
 
-/* Who waits for a queue on the target lends it its place; what runs on top of the waiting
+/* Who waits for a queue on the target earmarks its place for it; what runs on top of the waiting
  * closure has one of its own. */
 static int step_aside(int awaited)
 {

@@ -327,7 +327,7 @@ const workload workloads[WORKLOADS] = {
      .launch = tree_launch, .await = tree_await},
     {"mix", "jobs that block or wait for jobs; cancel, suspend, resume, sync, set width",
      .launch = mix_launch, .await = mix_await},
-    {"queues", "queues on a limited queue that lends its places, barriers, timers, forked branches",
+    {"queues", "queues on a limited queue that earmarks its places, barriers, timers, forked branches",
      .launch = queues_launch, .await = queues_await, .stopped = queues_stopped, .open = queues_open,
      .close = queues_close},
 };

@@ -251,15 +251,15 @@ struct JournalTests {
         let dead = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
         dead.append(entries([(1, [1])]))
         try dead.commit()
-        let heir = try writer(scratch, locks: false)
-        #expect(heir.contents.output(of: 1) == [1])
+        let successor = try writer(scratch, locks: false)
+        #expect(successor.contents.output(of: 1) == [1])
         // Back from the dead: what it writes is refused, and does not count for those who read.
         dead.append(entries([(2, [2])]))
         #expect(throws: BatchError.fenced(journal: scratch.path)) { try dead.commit() }
         dead.append(entries([(3, [3])]))
         #expect(throws: BatchError.fenced(journal: scratch.path)) { try dead.commit() }
-        heir.append(entries([(2, [22])]))
-        try heir.end()
+        successor.append(entries([(2, [22])]))
+        try successor.end()
         let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
         #expect(contents.output(of: 2) == [22])
         #expect(contents.doubles == [])

@@ -76,7 +76,7 @@ struct TimerTests {
             tick.timer.cancel()
         }
         #expect(eventually { queue.pendingTaskCount == 5 })
-        takeTurns(on: scheduler)
+        runOneOfEachBand(on: scheduler)
         #expect(seen.all.isEmpty)
         gate.open()
         #expect(eventually { seen.all.count == 4 })

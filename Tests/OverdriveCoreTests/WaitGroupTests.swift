@@ -57,7 +57,7 @@ struct WaitGroupTests {
         let (group, looks) = (WaitGroup(), Counter())
         group.enter()
         let result = group.wait(
-            lendingToLiving: {
+            overridingWeak: {
                 looks.add()
                 guard looks.count > 1 else { return queue }
                 // All its time is over. Who slept once more would see the group empty.

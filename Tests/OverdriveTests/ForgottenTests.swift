@@ -64,7 +64,7 @@ struct ForgottenTests {
         dependent.add(dependency: task)
         task.start()
         TaskQueue(scheduler: scheduler).add(task: dependent)
-        takeTurns(on: scheduler)
+        runOneOfEachBand(on: scheduler)
         #expect(!dependent.isFinished)
         #expect(task.finish(with: .value(7)))
         #expect(dependent.wait(timeout: .seconds(300)) == .success)
@@ -84,7 +84,7 @@ struct ForgottenTests {
         let queue = TaskQueue(scheduler: scheduler)
         queue.add(tasks: [any, strict])
         #expect(any.dependencies.first === task)
-        takeTurns(on: scheduler)
+        runOneOfEachBand(on: scheduler)
         #expect(!any.isFinished)
         task = nil
         #expect(any.wait(timeout: .seconds(300)) == .success)
@@ -168,7 +168,7 @@ struct ForgottenTests {
         starter.wait()
         #expect(removed.wait(timeout: .seconds(300)) == .success)
         #expect(any.dependencies.first === task)
-        takeTurns(on: scheduler)
+        runOneOfEachBand(on: scheduler)
         #expect(!any.isFinished)
         task = nil
         #expect(any.wait(timeout: .seconds(30)) == .success)
@@ -289,7 +289,7 @@ struct ForgottenTests {
         dependent.add(dependency: task!, requiring: .success)
         let scheduler = makeScheduler(workers: 1)
         TaskQueue(scheduler: scheduler).add(task: dependent)
-        takeTurns(on: scheduler)
+        runOneOfEachBand(on: scheduler)
         #expect(!dependent.isFinished)
         task = nil
         #expect(dependent.wait(timeout: .seconds(30)) == .success)

@@ -6,7 +6,7 @@ import Testing
 @Suite("The state machine")
 struct StateMachineTests {
     static let events: [TaskState.Event] = [
-        .add(byHand: true), .add(byHand: false), .start, .dependOn, .gainDependent, .condition, .release, .conditionsMet,
+        .add(byProgram: true), .add(byProgram: false), .start, .dependOn, .gainDependent, .condition, .release, .conditionsMet,
         .begin, .leave, .retryDue, .cancel, .discard, .publish, .claimSlot, .fillSlot, .watch, .close(locked: false), .close(locked: true),
         .finish(returning: false), .finish(returning: true),
     ] + (0...2).flatMap { [.fail(attempt: $0, returning: false), .fail(attempt: $0, returning: true)] }
@@ -179,7 +179,7 @@ struct StateMachineTests {
             state = step.state
             return step.actions
         }
-        #expect(take(.add(byHand: true)) == [.accept, .submit])
+        #expect(take(.add(byProgram: true)) == [.accept, .submit])
         #expect(state.phase == .ready)
         #expect(take(.begin) == [.accept, .enter])
         #expect(state.phase == .executing)

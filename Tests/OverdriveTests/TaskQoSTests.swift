@@ -16,8 +16,8 @@ struct TaskQoSTests {
         }
     }
 
-    @Test("is lent by who waits for the task", arguments: [1, TaskQueue.unlimited])
-    func lent(width: Int) async throws {
+    @Test("is overridden by who waits for the task", arguments: [1, TaskQueue.unlimited])
+    func overridden(width: Int) async throws {
         // Who waits hands its place to the spare, which has the choice of all.
         let scheduler = makeScheduler(workers: 1, spares: 1)
         let interactive = TaskQueue(qos: .userInteractive, scheduler: scheduler)

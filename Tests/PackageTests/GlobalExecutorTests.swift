@@ -115,11 +115,11 @@ struct GlobalExecutorTests {
         for line in lines[3...4] { #expect(line.hasSuffix(" 0 strayed")) }
     }
 
-    @Test("takes no turn in the pool beside the closure's for an `await queue.run`, and to an actor on a queue the one back")
-    func turns() throws {
+    @Test("runs nothing in the pool beside the closure for an `await queue.run`, and for an actor on a queue its return")
+    func poolRuns() throws {
         #expect(
-            try probe("global-probe", "install", "turns")
-                == ["install true true", "main actor 1 turns", "actor on a queue 2 turns", "task 1 turns"])
+            try probe("global-probe", "install", "pool-runs")
+                == ["install true true", "main actor 1 runs", "actor on a queue 2 runs", "task 1 runs"])
     }
 
     @Test("wakes no worker for a call between actors, however many there are", arguments: [2, 4, 16])

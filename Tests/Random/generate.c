@@ -2,7 +2,7 @@
  *
  * A closure holds its queue and that one's targets; a group holds up what is submitted in it, so its jobs
  * are on queues of a higher rank than its own. Sections (suspended, entered, with a permit) wait for nothing.
- * A sync onto a queue on a target that the caller is in lends the target's place, unless that is exclusive.
+ * A sync onto a queue on a target that the caller is in earmarks the target's place, unless that is exclusive.
  * What a full queue's submitter may run itself holds what the submitter does, too.
  * An inactive queue is put on its target late: until then nobody knows that who holds a place of the target, and
  * waits in a queue on the inactive one, is waited for himself. */

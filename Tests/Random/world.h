@@ -33,8 +33,8 @@ typedef struct entry {
 
 typedef struct queue_state {
     od_queue *queue;
-    atomic_int running;  /* places that are taken and not lent */
-    atomic_int holders;  /* those that are lent, too */
+    atomic_int running;  /* places that are taken and not earmarked */
+    atomic_int holders;  /* those that are earmarked, too */
     atomic_int barrier;
     atomic_ullong newest, newest_barrier; /* the greatest `before` of those that have begun */
     atomic_ullong cancelled;

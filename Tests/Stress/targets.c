@@ -31,7 +31,7 @@ static const scenario scenarios[] = {
 };
 
 /* A closure may wait for the queues behind its own in this order and for no others, so that what these need is held
- * by nobody who waits for them without lending it. */
+ * by nobody who waits for them without earmarking it. */
 enum { TARGET, OPEN, SERIAL, LIMITED, DEEP, QUEUES, NONE = -1 };
 
 static const int on[QUEUES] = {NONE, TARGET, TARGET, TARGET, LIMITED};

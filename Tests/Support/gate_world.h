@@ -37,7 +37,7 @@ typedef enum { NEW, IN_LINE, LENDS, ASKS, SLEEPS, TAKES_BACK, RETURNS, RUNS, LEA
 typedef struct {
     uint8_t stage;
     int8_t wants;       /* the gate whose permit it wants next, or gives up next */
-    int8_t level;       /* the gate that it looks at while it lends and takes back */
+    int8_t level;       /* the gate that it looks at while it earmarks and takes back */
     uint8_t overridden; /* a bit for each gate whose permit it holds and has brought an earmark for */
     uint8_t entered; /* gates that it has entered itself; a closure is in its drainer's, too */
     bool called;    /* the permit, or its own one, is the actor's: it may go on */
@@ -364,7 +364,7 @@ static inline bool sync_step(world *now, int who)
             own = &now->owners[onto];
         }
         /* fall through */
-    case ASKS: /* at once, or it lends first: `level` goes on from `wants` outwards */
+    case ASKS: /* at once, or it earmarks first: `level` goes on from `wants` outwards */
         if (it->level == it->wants) {
             if (odi_gate_enter(&own->gate, exclusive_at(who, it->wants), own->line.count == 0)) {
                 goes_on(now, who);

@@ -63,7 +63,7 @@ static inline void assert_order(od_queue *queue, const char *order, size_t befor
 
     gate_open(&scene.door);
     assert_comes_true((size_t)atomic_load(&scene.ran) == DEFAULTS + letters);
-    assert_true(od_queue_wait(queue, HANG_NS)); /* not before: it would lend */
+    assert_true(od_queue_wait(queue, HANG_NS)); /* not before: it would override */
     memcpy(expected, order, before);
     memset(expected + before, 'd', DEFAULTS);
     memcpy(expected + before + DEFAULTS, order + before, letters - before);

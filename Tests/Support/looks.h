@@ -62,7 +62,7 @@ static inline uint32_t barriers_in(od_queue *queue)
     return LOOK(queue, queue->gate.barriers);
 }
 
-/* Holders that have lent their places. */
+/* Holders that have earmarked their permits. */
 static inline int32_t away_from(od_queue *queue)
 {
     return LOOK(queue, queue->gate.earmarks);

@@ -15,8 +15,8 @@ package func makeScheduler(
 
 /// Waits until a closure of each band has run that is submitted now: the only worker that is free has run before whatever
 /// it may.
-package func takeTurns(on scheduler: Scheduler) {
-    let turns = WaitGroup()
-    for qos in TaskQueue.QoS.allCases { TaskQueue(qos: qos, scheduler: scheduler).async(group: turns) {} }
-    turns.wait()
+package func runOneOfEachBand(on scheduler: Scheduler) {
+    let group = WaitGroup()
+    for qos in TaskQueue.QoS.allCases { TaskQueue(qos: qos, scheduler: scheduler).async(group: group) {} }
+    group.wait()
 }

@@ -79,7 +79,7 @@ struct Random: RandomNumberGenerator {
 }
 
 /// Events in the order of their time; ones of the same time in the order they were planned.
-struct Agenda {
+struct EventQueue {
     private struct Event {
         let time: Double
         let number, worker: Int

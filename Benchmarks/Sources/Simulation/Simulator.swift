@@ -37,7 +37,7 @@ public struct Simulator {
         var state: State
     }
 
-    private enum Day {
+    private enum Phase {
         case parked
         case waking(since: Double)
         case searching(since: Double, woken: Double?)
@@ -50,7 +50,7 @@ public struct Simulator {
         var stack: [Frame] = []
         /// Where the oldest fork on offer may be.
         var oldest = 0
-        var day = Day.parked
+        var phase = Phase.parked
         /// What runs now.
         var occupiedUntil = 0.0
         var victims: [Int] = []
@@ -67,7 +67,7 @@ public struct Simulator {
     private let policy: Policy
     private let job: Job
     private var workers: [Worker]
-    private var agenda = Agenda()
+    private var events = EventQueue()
     private var random: Random
     private var outcome = Outcome()
     private var latencies = (sum: 0.0, count: 0)
@@ -99,24 +99,24 @@ public struct Simulator {
         outcome.work = job.work(costs)
         if case .flood(let closures, _) = job {
             (toSubmit, toRun) = (closures, closures)
-            agenda.plan(-1, at: 0)
+            events.plan(-1, at: 0)
         } else {
             parked.removeLast()
-            workers[0].day = .running
+            workers[0].phase = .running
             begin(job.root, on: 0, at: 0)
         }
-        while !finished, let (time, worker) = agenda.next() {
+        while !finished, let (time, worker) = events.next() {
             outcome.nanoseconds = max(outcome.nanoseconds, time)
-            if worker < 0 { submit(at: time) } else { turn(of: worker, at: time) }
+            if worker < 0 { submit(at: time) } else { step(worker, at: time) }
         }
         outcome.wakeLatency = latencies.count > 0 ? latencies.sum / Double(latencies.count) : 0
         return outcome
     }
 
-    // MARK: A worker's day
+    // MARK: A worker's phases
 
-    private mutating func turn(of worker: Int, at time: Double) {
-        switch workers[worker].day {
+    private mutating func step(_ worker: Int, at time: Double) {
+        switch workers[worker].phase {
         case .parked: break
         case .waking(let since):
             beginSearch(worker, at: time, woken: since)
@@ -136,9 +136,9 @@ public struct Simulator {
             piece = here
         }
         time += notice(by: worker, at: time)
-        workers[worker].day = .running
+        workers[worker].phase = .running
         workers[worker].pause = 0
-        agenda.plan(worker, at: time + job.cost(of: piece, costs))
+        events.plan(worker, at: time + job.cost(of: piece, costs))
     }
 
     /// A piece has ended: the newest fork is next, or somebody waits for what this was.
@@ -156,7 +156,7 @@ public struct Simulator {
             workers[worker].stack.removeLast()
             unwind(worker, at: time)
         case .taken:
-            workers[worker].day = .joining
+            workers[worker].phase = .joining
             join(worker, at: time)
         case .floor(let victim, let frame):
             workers[worker].stack.removeLast()
@@ -176,7 +176,7 @@ public struct Simulator {
         var victim = policy.joins == .anybody ? nextVictim(of: worker) : thief
         if policy.joins == .chain {
             for _ in 0..<16 {
-                guard case .joining = workers[victim].day, case .taken(let next) = workers[victim].stack.last?.state,
+                guard case .joining = workers[victim].phase, case .taken(let next) = workers[victim].stack.last?.state,
                     next != worker else { break }
                 victim = next
             }
@@ -187,14 +187,14 @@ public struct Simulator {
 
     private mutating func pause(_ worker: Int, after attempt: Double, at time: Double) {
         workers[worker].pause = min(costs.pause, max(attempt, 2 * workers[worker].pause))
-        agenda.plan(worker, at: time + workers[worker].pause)
+        events.plan(worker, at: time + workers[worker].pause)
     }
 
     private mutating func beginSearch(_ worker: Int, at time: Double, woken: Double?) {
         searching += 1
         let node = machine.node(of: worker)
         if policy.waking == .token, tokens[node] == nil { tokens[node] = worker }
-        workers[worker].day = .searching(since: time, woken: woken)
+        workers[worker].phase = .searching(since: time, woken: woken)
         workers[worker].nextVictim = 0
         search(worker, at: time)
     }
@@ -211,7 +211,7 @@ public struct Simulator {
     }
 
     private mutating func search(_ worker: Int, at time: Double) {
-        guard case .searching(let since, let woken) = workers[worker].day else { return }
+        guard case .searching(let since, let woken) = workers[worker].phase else { return }
         if injected > 0 { return claim(worker, at: time, woken: woken) }
         if machine.workers > 1, !job.isFlood {
             // A part of the row at once: a thousand workers that look are too many events otherwise.
@@ -227,7 +227,7 @@ public struct Simulator {
                 spent += costs.look[machine.distance(worker, victim)]
                 if workers[worker].nextVictim == 0 { break }
             }
-            guard workers[worker].nextVictim == 0 else { return agenda.plan(worker, at: time + spent) }
+            guard workers[worker].nextVictim == 0 else { return events.plan(worker, at: time + spent) }
             outcome.failedSteals += 1
             if mayWaitAwake(worker, since: since, at: time) {
                 pause(worker, after: spent, at: time)
@@ -240,7 +240,7 @@ public struct Simulator {
         endSearch(worker)
         workers[worker].pause = 0
         outcome.parks += 1
-        workers[worker].day = .parked
+        workers[worker].phase = .parked
         parked.append(worker)
     }
 
@@ -329,9 +329,9 @@ public struct Simulator {
     }
 
     private mutating func wake(_ worker: Int, at time: Double, after cost: Double) {
-        workers[worker].day = .waking(since: time)
+        workers[worker].phase = .waking(since: time)
         outcome.wakes += 1
-        agenda.plan(worker, at: time + cost + costs.wake)
+        events.plan(worker, at: time + cost + costs.wake)
     }
 
     /// Wakes the first sleeper of the node, or of the nearest one where somebody sleeps, unless somebody of it searches.
@@ -366,18 +366,18 @@ public struct Simulator {
         } else if searching == 0 {
             next += wake(1, at: time)
         }
-        if toSubmit > 0 { agenda.plan(-1, at: next) }
+        if toSubmit > 0 { events.plan(-1, at: next) }
     }
 
     private mutating func claim(_ worker: Int, at time: Double, woken: Double?) {
         let count = min(32, injected)
         injected -= count
         workers[worker].batch = count
-        workers[worker].day = .running
+        workers[worker].phase = .running
         endSearch(worker)
         found(woken, at: time)
         if injected > 0 { wakeMore(from: worker, at: time) }
-        agenda.plan(worker, at: time + costs.claim + Double(count) * (costs.run + job.cost(of: Piece(), costs)))
+        events.plan(worker, at: time + costs.claim + Double(count) * (costs.run + job.cost(of: Piece(), costs)))
     }
 
     private mutating func closureDone(_ worker: Int, at time: Double) {

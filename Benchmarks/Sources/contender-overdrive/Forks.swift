@@ -29,7 +29,7 @@ enum Forks: ForkJoin {
         for i in part { body.run(i) }
     }
 
-    /// This thread is a guest of the shared scheduler, whose number of workers the environment sets.
+    /// This thread is an external thread of the shared scheduler, whose number of workers the environment sets.
     static func prepare() {
         setenv("OVERDRIVE_WORKERS", "\(Harness.workers)", 1)
         let asked = CommandLine.arguments.dropFirst().first

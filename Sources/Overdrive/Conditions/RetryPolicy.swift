@@ -139,6 +139,6 @@ extension TaskExtras {
         guard !(error is CancellationError) else { return false }
         let policy = locked { $0.retriesLeft > 0 ? $0.retry : nil }
         guard let policy else { return false }
-        return Bounce.aside { policy.isWorthwhile(error) }
+        return Bounce.outside { policy.isWorthwhile(error) }
     }
 }

@@ -145,7 +145,7 @@ extension Task {
             return (fields.conditions.all, step(.dependOn).actions.contains(.accept))
         }
         for condition in conditions {
-            for dependency in Bounce.aside({ dependencies(of: condition) }) { add(dependency: dependency) }
+            for dependency in Bounce.outside({ dependencies(of: condition) }) { add(dependency: dependency) }
         }
         if isHeld { take(.release) }
     }
@@ -169,7 +169,7 @@ extension Task {
             self.fail(TaskConditionError.combined(errors: errors))
         }
         for (index, condition) in conditions.enumerated() {
-            let name = Bounce.aside { condition.conditionName }
+            let name = Bounce.outside { condition.conditionName }
             let answer = Answer(to: answers, index: index, condition: name)
             // On the scheduler, and not on Swift's own few threads: others may block those.
             AsyncTask(executorPreference: TaskQueue.global().scheduler) {

@@ -30,7 +30,7 @@ final class BouncedBody<T: Sendable>: Bounced {
 /// The line of the calling thread. It lives in the frame of the outermost ``run(_:)``, which ends when the line
 /// is empty.
 ///
-/// The program's own code is called beside the line, between ``stepAside()`` and ``stepBack(_:)``: it may block until
+/// The program's own code is called outside the line, between ``stepOut()`` and ``stepBack(_:)``: it may block until
 /// what it sets off there is done, and what stood in the line of a thread that is blocked would never be. So what it
 /// sets off has a line of its own, in a frame of its own. Such frames stand on each other at most ``greatestDepth``
 /// deep, for a program's tasks may each set off the next in its own code; from there on all is one line again.
@@ -42,9 +42,9 @@ enum Bounce {
         /// How many lines the thread has around this one.
         let depth: Int
         /// The thread runs the program's code, and has stepped out of the line.
-        var isAside = false
-        /// The thread hands an update on, from one task to the next.
-        var isHandingOn = false
+        var isOutside = false
+        /// The thread forwards an update, from one task to the next.
+        var isForwarding = false
 
         init(depth: Int) {
             self.depth = depth
@@ -71,26 +71,26 @@ enum Bounce {
         unsafe ThreadBounce.current?.assumingMemoryBound(to: Line.self)
     }
 
-    /// Whether the calling thread hands an update on, in ``handOn(_:)``.
-    static var isHandingOn: Bool {
+    /// Whether the calling thread forwards an update, in ``forward(_:)``.
+    static var isForwarding: Bool {
         guard let line = unsafe line else { return false }
-        return unsafe line.pointee.isHandingOn && !line.pointee.isAside
+        return unsafe line.pointee.isForwarding && !line.pointee.isOutside
     }
 
     /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
     static func run(_ bounced: Bounced) {
-        if let line = unsafe line, unsafe !line.pointee.isAside { return unsafe line.pointee.append(bounced) }
+        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(bounced) }
         open { bounced.go() }
     }
 
-    /// Calls `body`, which hands an update on to another task: what that one does with it comes when `body` has returned, and
+    /// Calls `body`, which forwards an update to another task: what that one does with it comes when `body` has returned, and
     /// has come on return where the thread was not at its line before.
-    static func handOn(_ body: () -> Void) {
-        guard let here = unsafe line, unsafe !here.pointee.isAside else { return open { handOn(body) } }
-        let outer = unsafe here.pointee.isHandingOn
-        unsafe here.pointee.isHandingOn = true
+    static func forward(_ body: () -> Void) {
+        guard let here = unsafe line, unsafe !here.pointee.isOutside else { return open { forward(body) } }
+        let outer = unsafe here.pointee.isForwarding
+        unsafe here.pointee.isForwarding = true
         body()
-        unsafe here.pointee.isHandingOn = outer
+        unsafe here.pointee.isForwarding = outer
     }
 
     /// Makes a line, calls `body`, and then what has come to stand in the line.
@@ -111,23 +111,23 @@ enum Bounce {
 
     /// The thread is about to call the program's code. Returns whether that leaves a line, which
     /// ``stepBack(_:)`` is to be told.
-    static func stepAside() -> Bool {
-        guard let line = unsafe line, unsafe !line.pointee.isAside, unsafe line.pointee.depth < greatestDepth else { return false }
-        unsafe line.pointee.isAside = true
+    static func stepOut() -> Bool {
+        guard let line = unsafe line, unsafe !line.pointee.isOutside, unsafe line.pointee.depth < greatestDepth else { return false }
+        unsafe line.pointee.isOutside = true
         return true
     }
 
     static func stepBack(_ left: Bool) {
-        if left { unsafe line?.pointee.isAside = false }
+        if left { unsafe line?.pointee.isOutside = false }
     }
 
-    /// Calls the program's code beside the line.
-    static func aside<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        let left = stepAside()
+    /// Calls the program's code outside the line.
+    static func outside<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let left = stepOut()
         defer { stepBack(left) }
         return try body()
     }
 }
 
-@usableFromInline func stepOutOfLine() -> Bool { Bounce.stepAside() }
+@usableFromInline func stepOutOfLine() -> Bool { Bounce.stepOut() }
 @usableFromInline func stepIntoLine(_ left: Bool) { Bounce.stepBack(left) }

@@ -161,7 +161,7 @@ extension AnyTask {
             fields.cleanups.append(cleanup)
             return false
         }
-        if isLate { Bounce.aside(cleanup) }
+        if isLate { Bounce.outside(cleanup) }
     }
 
     final func endAttempt(_ attempt: UInt16) {
@@ -175,6 +175,6 @@ extension AnyTask {
             return fields.cleanups
         }
         guard !cleanups.isEmpty else { return }
-        Bounce.aside { for cleanup in cleanups { cleanup() } }
+        Bounce.outside { for cleanup in cleanups { cleanup() } }
     }
 }

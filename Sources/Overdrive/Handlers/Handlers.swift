@@ -78,9 +78,9 @@ final class Subscription<T: Sendable>: Sendable {
 
     func call(with value: T) {
         if isRelay {
-            Bounce.handOn { unsafe handler(value) }
+            Bounce.forward { unsafe handler(value) }
         } else {
-            Bounce.aside { unsafe handler(value) }
+            Bounce.outside { unsafe handler(value) }
         }
     }
 
@@ -142,7 +142,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             return typed.isServed
         }
         guard !isServed else { return }
-        if Bounce.isHandingOn {
+        if Bounce.isForwarding {
             Bounce.run { self.serveLine(of: task) }
         } else {
             serveLine(of: task)

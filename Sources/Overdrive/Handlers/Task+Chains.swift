@@ -19,12 +19,12 @@ extension Task {
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
         Task<U>(body: .relay { emit in
             self.relay { value in
-                emit.update(with: Result { try Bounce.aside { try transform(value) } })
+                emit.update(with: Result { try Bounce.outside { try transform(value) } })
             } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .failure(let error): emit(.failure(error))
                 case .success where wasUpdate: emit(.completion)
-                case .success(let value): emit.end(with: Result { try Bounce.aside { try transform(value) } })
+                case .success(let value): emit.end(with: Result { try Bounce.outside { try transform(value) } })
                 }
             }
             return emit.begin(self)
@@ -76,7 +76,7 @@ extension Task {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
                 case .failure(let error) where error is CancellationError: emit(.failure(error))
-                case .failure(let error): emit.end(with: Result { try Bounce.aside { try transform(error) } })
+                case .failure(let error): emit.end(with: Result { try Bounce.outside { try transform(error) } })
                 }
             }
             return emit.begin(self)
@@ -120,11 +120,11 @@ extension Task {
     /// - Cost: A task, two handlers of this one, and a submission for each time that something comes.
     public final func switchTo(_ queue: TaskQueue) -> Task<T> {
         Task(body: .relay { emit in
-            let line = HandOver(to: queue) { emit.isDiscarded() }
+            let line = OrderedDelivery(to: queue) { emit.isDiscarded() }
             self.relay { value in
-                line.hand { emit(.update(value)) }
+                line.deliver { emit(.update(value)) }
             } outcome: { outcome, wasUpdate in
-                line.hand {
+                line.deliver {
                     switch outcome {
                     case .success where wasUpdate: emit(.completion)
                     case .success(let value): emit(.value(value))
@@ -225,9 +225,9 @@ extension Task {
         let subscription = subscribe(isRelay: true, updates)
         add(.relay { [weak self] outcome in
             let wasUpdate = self?.isLastUpdateTheValue ?? false
-            let hand = { Bounce.run { body(outcome, wasUpdate) } }
-            guard let self else { return hand() }
-            call(behind: subscription, hand)
+            let deliver = { Bounce.run { body(outcome, wasUpdate) } }
+            guard let self else { return deliver() }
+            call(behind: subscription, deliver)
         })
     }
 }
@@ -304,16 +304,16 @@ private final class Latest<U: Sendable>: Sendable {
     func follow(_ transform: () throws -> Task<U>) {
         guard emit.isActive else { return }
         let task: Task<U>
-        do { task = try Bounce.aside(transform) } catch { return emit(.failure(error)) }
+        do { task = try Bounce.outside(transform) } catch { return emit(.failure(error)) }
         let stop = emit.stop(of: task)
-        let turn = state.withLock { state -> (generation: Int, before: (Task<U>?, (@Sendable () -> Void)?))? in
+        let entered = state.withLock { state -> (generation: Int, before: (Task<U>?, (@Sendable () -> Void)?))? in
             if state.isStopped { return nil }
             let before = state.next(task, stop: stop)
             return (state.generation, before)
         }
-        guard let turn else { return }
-        let generation = turn.generation
-        turn.before.1?()
+        guard let entered else { return }
+        let generation = entered.generation
+        entered.before.1?()
         task.relay { [self] value in
             if isCurrent(generation) { emit(.update(value)) }
         } outcome: { [self] outcome, wasUpdate in
@@ -398,7 +398,7 @@ private final class Collected<E: Sendable>: Sendable {
 }
 
 /// Hands closures to a queue in their order, one at a time, however many of them the queue runs.
-private final class HandOver: Sendable {
+private final class OrderedDelivery: Sendable {
     private struct State {
         var waiting = Fifo<@Sendable () -> Void>()
         var isUnderWay = false
@@ -413,7 +413,7 @@ private final class HandOver: Sendable {
         self.whenDiscarded = whenDiscarded
     }
 
-    func hand(_ body: @escaping @Sendable () -> Void) {
+    func deliver(_ body: @escaping @Sendable () -> Void) {
         let isUnderWay = state.withLock { state in
             state.waiting.append(body)
             defer { state.isUnderWay = true }
@@ -421,27 +421,27 @@ private final class HandOver: Sendable {
         }
         if isUnderWay { return }
         if queue.isMainAndHere { return work() }
-        let turn = Turn(of: self)
-        queue.async { turn.take() }
+        let drain = Drain(of: self)
+        queue.async { drain.run() }
     }
 
     /// What the queue's closure holds, and nobody else.
-    private final class Turn: Sendable {
-        private let line: HandOver
+    private final class Drain: Sendable {
+        private let line: OrderedDelivery
         // Written by the one thread that runs the closure, read when the last reference is gone.
-        nonisolated(unsafe) private var isTaken = false
+        nonisolated(unsafe) private var hasRun = false
 
-        init(of line: HandOver) {
+        init(of line: OrderedDelivery) {
             self.line = line
         }
 
-        func take() {
-            unsafe isTaken = true
+        func run() {
+            unsafe hasRun = true
             line.work()
         }
 
         deinit {
-            if unsafe !isTaken { line.isDiscarded() }
+            if unsafe !hasRun { line.isDiscarded() }
         }
     }
 

@@ -28,7 +28,7 @@ extension Task {
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onValue(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
-        onValue { value in queue.hand { body(value) } }
+        onValue { value in queue.call { body(value) } }
     }
 
     /// Calls `body` on the main actor with the value of a task that succeeds.
@@ -62,7 +62,7 @@ extension Task {
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onError(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
-        onError { error in queue.hand { body(error) } }
+        onError { error in queue.call { body(error) } }
     }
 
     /// Calls `body` on the main actor with the error of a task that fails.
@@ -143,7 +143,7 @@ extension Task {
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCompletion(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
-        onCompletion { queue.hand { body() } }
+        onCompletion { queue.call { body() } }
     }
 
     /// Calls `body` on the main actor when the task is over.
@@ -184,7 +184,7 @@ extension Task {
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCancel(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
-        onCancel { queue.hand { body() } }
+        onCancel { queue.call { body() } }
     }
 
     /// Calls `body` on the main actor when the task is cancelled.
@@ -236,7 +236,7 @@ extension Task {
 
 extension TaskQueue {
     /// Runs a handler here, or elsewhere where this queue takes it back.
-    fileprivate func hand(_ body: @escaping @Sendable () -> Void) {
+    fileprivate func call(_ body: @escaping @Sendable () -> Void) {
         let handler = HandedOver(body)
         async { handler.run() }
     }

@@ -7,7 +7,7 @@ extension TaskQueue {
 }
 
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
-final class QueueTasks: TaskKeeping {
+final class QueueTasks: TaskRegistry {
     private let registry = Registry()
     private let waiters = Locked<[@Sendable () -> Void]>([])
     private let hasWaiters = Atomic(false)
@@ -128,7 +128,7 @@ final class QueueTasks: TaskKeeping {
         registry.all(of: AnyTask.self).filter { !$0.isFinished }
     }
 
-    // MARK: - TaskKeeping
+    // MARK: - TaskRegistry
 
     var parkedCount: Int {
         all.count { task in

@@ -14,7 +14,7 @@ extension TaskQueue {
     /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
     ///   tracks its progress.
     public func add<T>(task: Task<T>) {
-        task.enqueue(on: self, byHand: true, mayRepeat: false)
+        task.enqueue(on: self, byProgram: true, mayRepeat: false)
     }
 
     /// Adds a task, whatever its result; see ``add(task:)-(Task<T>)``.
@@ -26,7 +26,7 @@ extension TaskQueue {
     /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
     ///   tracks its progress.
     public func add(task: AnyTask) {
-        task.enqueue(on: self, byHand: true, mayRepeat: false)
+        task.enqueue(on: self, byProgram: true, mayRepeat: false)
     }
 
     /// Adds a closure as a task.
@@ -72,7 +72,7 @@ extension TaskQueue {
             // The array has them meanwhile.
             for index in tasks.indices {
                 unsafe Unmanaged.passUnretained(tasks[index])._withUnsafeGuaranteedRef {
-                    $0.enqueue(on: self, byHand: true, mayRepeat: false)
+                    $0.enqueue(on: self, byProgram: true, mayRepeat: false)
                 }
             }
         }

@@ -33,7 +33,7 @@ internal import Synchronization
     private let lazyExtras = LazyReference<TaskExtras>()
 
     /// The queue, from the first add on.
-    private let lazyHome = LazyReference<TaskQueue>()
+    private let lazyQueue = LazyReference<TaskQueue>()
 
     /// Edges to those that wait for this task, newest first; ``AnyTask/closedList`` when it is over.
     let dependents = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
@@ -153,19 +153,19 @@ internal import Synchronization
             take(.start)
             return
         }
-        enqueue(on: .global(), byHand: true, mayRepeat: true)
+        enqueue(on: .global(), byProgram: true, mayRepeat: true)
     }
 
     // MARK: - Queues
 
     /// The queue that the task is on, or `.global()`.
-    final var home: TaskQueue { chosenHome ?? lazyHome.load() ?? .global() }
+    final var assignedQueue: TaskQueue { chosenQueue ?? lazyQueue.load() ?? .global() }
 
     /// Where the program added the task, in place of the queue to which a dependent had brought it.
-    private var chosenHome: TaskQueue? {
+    private var chosenQueue: TaskQueue? {
         // Acquires the field, which is not changed any more.
         guard let extras, extras.isMoved.load(ordering: .acquiring) else { return nil }
-        return extras.locked { $0.chosenHome }
+        return extras.locked { $0.chosenQueue }
     }
 
     /// The program has added the task to a queue, and a dependent had brought it to another one: unless it has begun, it runs
@@ -173,7 +173,7 @@ internal import Synchronization
     private func move(to queue: TaskQueue) {
         guard standing.phase < .executing else { return }
         let extras = makeExtras()
-        extras.locked { $0.chosenHome = $0.chosenHome ?? queue }
+        extras.locked { $0.chosenQueue = $0.chosenQueue ?? queue }
         extras.isMoved.store(true, ordering: .sequentiallyConsistent)
         QueueTasks.with(queue) { $0.watch(self, in: queue) }
         if isFinished { endProgress() }  // it was cancelled meanwhile
@@ -183,7 +183,7 @@ internal import Synchronization
     }
 
     /// Whether a queue has been chosen.
-    final var isOnQueue: Bool { lazyHome.isSet }
+    final var isOnQueue: Bool { lazyQueue.isSet }
 
     /// Whether only who holds the task can finish it: it was started without a queue, its body has returned, and nobody
     /// has said that he will speak for it. So those that wait for it do not keep it.
@@ -194,32 +194,32 @@ internal import Synchronization
 
     /// Brings a dependency to the task's queue, unless it is on one or was started.
     final func bring(_ dependency: AnyTask) {
-        let brought: Void? = lazyHome.withReference { dependency.join($0) }
+        let brought: Void? = lazyQueue.withReference { dependency.join($0) }
         if brought == nil { dependency.join(.global()) }
     }
 
     /// The task is brought to a queue: only if it is on none yet.
     final func join(_ queue: TaskQueue) {
-        guard standing.phase == .initialized, !lazyHome.isSet else { return }
-        enqueue(on: queue, byHand: false, mayRepeat: true)
+        guard standing.phase == .initialized, !lazyQueue.isSet else { return }
+        enqueue(on: queue, byProgram: false, mayRepeat: true)
     }
 
     /// Adds the task to a queue.
-    final func enqueue(on queue: TaskQueue, byHand: Bool, mayRepeat: Bool) {
+    final func enqueue(on queue: TaskQueue, byProgram: Bool, mayRepeat: Bool) {
         // One that was cancelled before is over: the queue, and its delegate, have nothing to do with it.
-        if standing.phase == .finished, !lazyHome.isSet {
-            if byHand { markAdded(mayRepeat: mayRepeat) }
+        if standing.phase == .finished, !lazyQueue.isSet {
+            if byProgram { markAdded(mayRepeat: mayRepeat) }
             return
         }
         if standing.isConditional { carryOut(.prepareConditions) }
         // The task has it for as long as it is there itself.
-        unsafe lazyHome.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
-            enqueue(on: queue, storedAs: stored, byHand: byHand, mayRepeat: mayRepeat)
+        unsafe lazyQueue.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
+            enqueue(on: queue, storedAs: stored, byProgram: byProgram, mayRepeat: mayRepeat)
         }
     }
 
-    private func enqueue(on queue: TaskQueue, storedAs stored: TaskQueue, byHand: Bool, mayRepeat: Bool) {
-        guard stored === queue || standing.phase == .initialized || !byHand else {
+    private func enqueue(on queue: TaskQueue, storedAs stored: TaskQueue, byProgram: Bool, mayRepeat: Bool) {
+        guard stored === queue || standing.phase == .initialized || !byProgram else {
             // A dependent was faster, and has brought it elsewhere.
             let isMine = !standing.isAdded
             markAdded(mayRepeat: mayRepeat)
@@ -228,35 +228,35 @@ internal import Synchronization
         }
         let taken = QueueTasks.with(stored) { tasks in
             tasks.register(self, in: stored)
-            let taken = step(.add(byHand: byHand))
+            let taken = step(.add(byProgram: byProgram))
             // A publisher who has not found the queue is found here; one who comes later finds it.
             if taken.actions.isEmpty ? standingInFull.phase == .finished : taken.state.phase == .finished {
                 tasks.unregister(self, from: stored)
             }
             return taken
         }
-        if taken.actions.isEmpty, byHand { markAdded(mayRepeat: mayRepeat) }
-        perform(taken.actions, byProducer: byHand)
+        if taken.actions.isEmpty, byProgram { markAdded(mayRepeat: mayRepeat) }
+        perform(taken.actions, byProducer: byProgram)
     }
 
     private func markAdded(mayRepeat: Bool) {
-        if !step(.add(byHand: true)).actions.isEmpty || mayRepeat { return }
+        if !step(.add(byProgram: true)).actions.isEmpty || mayRepeat { return }
         trap("TaskQueue.add(task:) of \(title), which was added or started before: make a new task")
     }
 
     /// The queue's bookkeeping, where the task is on one.
     final var queueTasks: (QueueTasks, TaskQueue)? {
-        guard let home = lazyHome.load() else { return nil }
-        return (QueueTasks.of(home), home)
+        guard let queue = lazyQueue.load() else { return nil }
+        return (QueueTasks.of(queue), queue)
     }
 
     private func submit(byProducer: Bool) {
         let entry = unsafe Unmanaged.passRetained(self).toOpaque()
         let qos = extras?.qos
-        if let chosenHome {
-            return unsafe chosenHome.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+        if let chosenQueue {
+            return unsafe chosenQueue.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
-        let submitted: Void? = lazyHome.withReference {
+        let submitted: Void? = lazyQueue.withReference {
             unsafe $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
         if submitted == nil {
@@ -264,9 +264,9 @@ internal import Synchronization
         }
     }
 
-    /// A worker has the task in hand.
+    /// A worker is about to run the task.
     final func begin() {
-        if let chosenHome, !chosenHome.isCurrent { return }  // a place that it has given up
+        if let chosenQueue, !chosenQueue.isCurrent { return }  // a place that it has given up
         if step(.begin).actions.contains(.enter) { enter() }
     }
 
@@ -331,7 +331,7 @@ internal import Synchronization
             endProgress(with: failure)  // whoever sees the outcome finds it counted
             tellObservers(of: .willFinish)
         }
-        lazyHome.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
+        lazyQueue.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
         if let failure { unsafe publishedError = failure }
     }
 
@@ -349,7 +349,7 @@ internal import Synchronization
     final func endPublishing() {
         if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { carryOut(.serveHandlers) }
         if extras != nil { tellObservers(of: .didFinish) }
-        lazyHome.withReference { queue in
+        lazyQueue.withReference { queue in
             QueueTasks.with(queue) { $0.unregister(self, from: queue) }
         }
         let standing = standing
@@ -387,17 +387,17 @@ internal import Synchronization
 
     final func tellDelegate(_ event: QueueTasks.DelegateEvent) {
         guard let delegate else { return }
-        lazyHome.withReference { tell(delegate, of: event, in: $0) }
+        lazyQueue.withReference { tell(delegate, of: event, in: $0) }
     }
 
     final func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {
-        Bounce.aside { pass(on: .delegate(delegate, event, queue)) }
+        Bounce.outside { pass(on: .delegate(delegate, event, queue)) }
     }
 
     final func tellObservers(of event: ObserverEvent) {
         let observers = observers
         guard !observers.isEmpty else { return }
-        Bounce.aside { pass(on: .observers(observers, event)) }
+        Bounce.outside { pass(on: .observers(observers, event)) }
     }
 
     final func tellCancelled() {
@@ -409,7 +409,7 @@ internal import Synchronization
             return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
         }
         guard !handlers.isEmpty else { return }
-        Bounce.aside { for handler in handlers { handler() } }
+        Bounce.outside { for handler in handlers { handler() } }
     }
 
     /// Calls `body` when the task is over.
@@ -478,7 +478,7 @@ internal import Synchronization
     open var description: String { summary }
 }
 
-/// The engine's door: a worker has a submitted task in hand.
+/// The engine's door: a worker is about to run a submitted task.
 private func runSubmittedTask(_ task: UnsafeMutableRawPointer) {
     unsafe Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().begin()
 }

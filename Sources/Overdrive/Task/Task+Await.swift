@@ -80,7 +80,7 @@ extension Task {
                     }
                 }
                 guard let self else { return end() }
-                call(behind: subscription) { Bounce.aside(end) }
+                call(behind: subscription) { Bounce.outside(end) }
             }
             // Before the listener can hear of the end. It holds neither: they have the continuation.
             continuation.onTermination = { [weak self, weak subscription, weak listener] _ in
@@ -105,7 +105,7 @@ extension Task {
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
-        isFinished ? .success : completionGroup().wait(lendingTo: home, qos, timeout: timeout)
+        isFinished ? .success : completionGroup().wait(overriding: assignedQueue, qos, timeout: timeout)
     }
 
     /// Blocks until the task is over.
@@ -146,7 +146,7 @@ extension AnyTask {
             trap("Task.\(call) of \(title) in its own body would wait for itself: return from the body, or finish it")
         }
         remindIfForgotten()
-        _ = completionGroup().wait(lendingTo: home, qos)
+        _ = completionGroup().wait(overriding: assignedQueue, qos)
     }
 
     /// Somebody waits for the task: says so later, if nobody has added or started it by then.

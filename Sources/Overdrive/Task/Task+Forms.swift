@@ -76,9 +76,9 @@ extension Task {
             do { result = .success(try await body()) } catch { result = .failure(error) }
             self.conclude(result, returning: true)
         }
-        let priority = Swift.max(home.qos, qos ?? home.qos).taskPriority
+        let priority = Swift.max(assignedQueue.qos, qos ?? assignedQueue.qos).taskPriority
         let swiftTask =
-            if let scheduler = home.scheduler {
+            if let scheduler = assignedQueue.scheduler {
                 AsyncTask(executorPreference: scheduler, priority: priority, operation: operation)
             } else {
                 AsyncTask(priority: priority, operation: operation)
@@ -226,7 +226,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         makeExtras().locked { $0.bodyIsElsewhere = true }
         let group = WaitGroup()
         // Not on the task's own queue, whose limit counts the task as one.
-        let queue = TaskQueue(qos: home.qos, scheduler: home.scheduler ?? .shared)
+        let queue = TaskQueue(qos: assignedQueue.qos, scheduler: assignedQueue.scheduler ?? .shared)
         for block in blocks.dropFirst() {
             queue.async(group: group) { [weak self] in
                 content.reachOne()

@@ -194,12 +194,12 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     private func runBody() {
         switch unsafe body {
         case .run:
-            Bounce.aside { run() }
+            Bounce.outside { run() }
             if !bodyGoesOn, !standing.isSettled { leave() }
         case .inline:
             runInline()
         case .progressive(let start):
-            Bounce.aside { begin(start) }
+            Bounce.outside { begin(start) }
             leave()
         case .relay(let start):
             begin(start)
@@ -241,7 +241,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// stays taken until the attempt's end.
     final func holdPlace(of attempt: UInt16) {
         guard isOnQueue else { return }
-        let queue = home
+        let queue = assignedQueue
         guard let places = queue.holdPlaces() else { return }
         keep(cleanup: { queue.releasePlaces(places) }, of: attempt)
     }

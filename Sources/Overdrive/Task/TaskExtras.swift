@@ -52,7 +52,7 @@ class TaskExtras: @unchecked Sendable {
         /// What blocked threads wait for.
         var completion: WaitGroup?
         /// Where the program added the task, after a dependent had brought it to another queue.
-        var chosenHome: TaskQueue?
+        var chosenQueue: TaskQueue?
         /// Its number, from the first look on.
         var number: Int?
         var isTimed = false

@@ -69,8 +69,8 @@ struct TaskState: Equatable, Sendable {
     // MARK: - Events and actions
 
     enum Event: Equatable, Sendable {
-        /// To a queue. `byHand`: by the program, not because a dependent was added.
-        case add(byHand: Bool)
+        /// To a queue. `byProgram`: by the program, not because a dependent was added.
+        case add(byProgram: Bool)
         /// Without a queue, on the calling thread.
         case start
         /// A dependency is added.
@@ -83,7 +83,7 @@ struct TaskState: Equatable, Sendable {
         case release
         /// The conditions hold.
         case conditionsMet
-        /// A worker has the task in hand.
+        /// A worker is about to run the task.
         case begin
         /// The body hands over the task's outcome; `returning`: by its return.
         case finish(returning: Bool)
@@ -161,14 +161,14 @@ struct TaskState: Equatable, Sendable {
     @inline(__always)
     private mutating func take(_ event: Event) -> Actions {
         switch event {
-        case .add(let byHand):
+        case .add(let byProgram):
             guard phase == .initialized, !isSettled else {
                 // A dependent brought it here first; the program's own add joins.
-                guard byHand, !isAdded else { return [] }
+                guard byProgram, !isAdded else { return [] }
                 isAdded = true
                 return .accept
             }
-            if byHand { isAdded = true }
+            if byProgram { isAdded = true }
             if mustWait { return waitForDependencies() }
             phase = .ready
             return [.accept, .submit]

@@ -49,12 +49,12 @@ enum Segment {
                 file: file, byte: place,
                 remedy: sealed == nil
                     ? "what stands before that is kept by: truncate -s \(place) '\(file)', and what came after is done again"
-                    : Self.setAside(file))
+                    : Self.remedyByRenaming(file))
         }
         if let sealed, bytes.count < sealed {
             throw .corrupt(
                 file: file, byte: bytes.count,
-                remedy: "\(sealed - bytes.count) bytes that were there are missing: \(Self.setAside(file))")
+                remedy: "\(sealed - bytes.count) bytes that were there are missing: \(Self.remedyByRenaming(file))")
         }
         /// Whether nothing but zeros stands from `start` to the end: blocks that no write has reached.
         func isUnwritten(from start: Int) -> Bool { unsafe sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
@@ -80,7 +80,7 @@ enum Segment {
     }
 
     /// What becomes of a file that a later one relies on: it cannot be cut, since its length is known.
-    private static func setAside(_ file: String) -> String {
+    private static func remedyByRenaming(_ file: String) -> String {
         "all that it holds is done again after: mv '\(file)' '\(file).damaged'"
     }
 }

@@ -118,7 +118,7 @@ package enum GlobalJobs {
         unsafe low.pointee.lookIfDue(isPrompted: true)
     }
 
-    /// A turn of a low band.
+    /// A placeholder of a low band.
     private static let runLow: @convention(c) (UnsafeMutableRawPointer?) -> Void = { band in
         unsafe low.pointee.lookIfDue(isPrompted: false)
         guard let job = unsafe low.pointee.takeFirst(TaskQueue.QoS(rawValue: Int32(Int(bitPattern: band))) ?? .background) else { return }

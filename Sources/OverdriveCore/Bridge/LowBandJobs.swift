@@ -10,9 +10,9 @@ internal import Synchronization
 /// The tasks of the low bands that wait in the process's pool, oldest first.
 ///
 /// Who begins to await a task raises its priority, and Swift's runtime tells no executor of that. So a task that waits
-/// in a low band stands in a line where its priority can be asked for again, and the pool has a turn instead of it, which
+/// in a low band stands in a line where its priority can be asked for again, and the pool has a placeholder instead of it, which
 /// takes the line's first. A worker that has ended a job of a higher band, which is where tasks begin to await, or comes to a
-/// turn, looks through the lines now and then; whoever has been raised leaves for the pool, in his band of now, or for that
+/// placeholder, looks through the lines now and then; whoever has been raised leaves for the pool, in his band of now, or for that
 /// band's line.
 final class LowBandJobs: Sendable {
     /// A band's line, of the jobs' addresses. What has left it early has left a gap, 0.
@@ -152,7 +152,7 @@ final class LowBandJobs: Sendable {
         waiting.add(1, ordering: .relaxed)  // Relaxed, here and below: a hint.
     }
 
-    /// The first of a line; nil where its turn is one of those that left early.
+    /// The first of a line; nil where the placeholder is that of one that left early.
     func takeFirst(_ qos: TaskQueue.QoS) -> UInt? {
         let job = lines.withLock { $0.lines[Int(qos.rawValue) - Self.highest].takeFirst() }
         if job != nil { waiting.subtract(1, ordering: .relaxed) }
@@ -194,7 +194,7 @@ final class LowBandJobs: Sendable {
                 return (raised, lines.isInRound)
             }
             waiting.subtract(raised.count, ordering: .relaxed)
-            // Their turns stay, and may find nothing.
+            // Their placeholders stay, and may find nothing.
             for job in raised { GlobalJobs.put(job, GlobalJobs.qos(of: job, priority)) }
             isOver = !isInRound
             now = Self.now

@@ -108,7 +108,7 @@ extension TaskQueue {
                 queue = present
                 return present
             }
-            queue.async { self.jobs.inTurn { self.run(job) } }
+            queue.async { self.jobs.inOrder { self.run(job) } }
         }
 
         public func checkIsolated() {
@@ -216,7 +216,7 @@ struct QueueExecutors {
     }
 
     /// Calls `body` in the queue's order, on the calling thread.
-    fileprivate func inTurn(_ body: () -> Void) {
+    fileprivate func inOrder(_ body: () -> Void) {
         var scope = unsafe od_scope()
         unsafe withUnsafeMutablePointer(to: &scope) { scope in
             unsafe od_queue_sync_begin(own, scope)

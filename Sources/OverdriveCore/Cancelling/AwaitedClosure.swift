@@ -68,7 +68,7 @@ internal import Synchronization
             throw TaskQueue.PendingLimitReached(label: queue.label, limit: queue.pendingLimit ?? 0)
         default: throw CancellationError()
         }
-        defer { HandOver.sends(by: self) }
+        defer { Handoff.sends(by: self) }
         return try perform(body)
     }
 

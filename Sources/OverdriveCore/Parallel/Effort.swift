@@ -155,7 +155,7 @@ extension Parallel {
     /// Runs `body` with the calling thread as an external thread of `scheduler`, unless it is one of its workers; where it
     /// is, for nil.
     @usableFromInline
-    static func staying<R, E: Error>(on scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
+    static func asExternalThread<R, E: Error>(of scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
         guard let scheduler else { return try body() }
         var scope = unsafe od_fork_scope()
         unsafe od_forks_enter(scheduler.handle, &scope)

@@ -97,7 +97,7 @@ extension Parallel {
     ) throws(E) -> R {
         let effort = Effort<E>(self)
         let all = effort.whole {
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Parallel.join(count: count, Optional(end)) { result, behind -> R? in
                     guard let result, let behind else { return nil }
                     return effort.result(0) { () throws(E) in try combine(result, behind) }
@@ -135,7 +135,7 @@ extension Parallel {
         }
         let effort = Effort<E>(self)
         effort.whole {
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Parallel.invoked(count) { number in
                     effort.part(1) { () throws(E) in try body(number) }
                 }

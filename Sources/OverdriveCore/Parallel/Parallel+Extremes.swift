@@ -118,7 +118,7 @@ extension Parallel {
     ) throws(E) -> C.Element? where C.Element: Sendable {
         let effort = Effort<E>(self)
         let best = effort.whole {
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Parallel.extreme(elements, grain: grain) { candidate, best in effort.compare(candidate, best, wins) }
             }
         }

@@ -85,7 +85,7 @@ extension Parallel {
             // How many results each block has: what is to be released where one throws.
             unsafe withUnsafeTemporaryAllocation(of: Int.self, capacity: blocks.count) { done in
                 unsafe done.initialize(repeating: 0)
-                Parallel.staying(on: scheduler) {
+                Parallel.asExternalThread(of: scheduler) {
                     Loop(grain: nil).run(0..<blocks.count, placement) { some in
                         for block in some {
                             effort.part(blocks[block].count) { () throws(E) in

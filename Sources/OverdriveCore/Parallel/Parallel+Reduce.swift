@@ -226,7 +226,7 @@ extension Parallel {
         _ map: (Int) throws(E) -> R, _ combine: (R, R) throws(E) -> R
     ) -> R? {
         if blocks.count == 0 { return nil }
-        return Parallel.staying(on: scheduler) {
+        return Parallel.asExternalThread(of: scheduler) {
             blocks.tree(0, blocks.count, { block -> R? in
                 effort.result(block.count) { () throws(E) -> R in
                     var sum = identity

@@ -35,7 +35,7 @@ extension Parallel {
             unsafe places.deinitialize(count: blocks.count)
             unsafe places.deallocate()
         }
-        Parallel.staying(on: scheduler) {
+        Parallel.asExternalThread(of: scheduler) {
             Loop(grain: nil).run(0..<blocks.count, placement) { some in
                 for block in some {
                     effort.part(blocks[block].count) { () throws(E) in

@@ -62,15 +62,15 @@ extension Parallel {
     public func run<Element: Sendable, R: Sendable, E: Error>(
         mutating array: inout [Element], _ body: @escaping @Sendable (Parallel, inout [Element]) throws(E) -> R
     ) async throws(E) -> R {
-        let hand = Hand(array)
+        let box = ArrayBox(array)
         array = []
         let result: Result<R, E> = await run { inner in
-            hand.elements.withLock { elements in
+            box.elements.withLock { elements in
                 do throws(E) { return .success(try body(inner, &elements)) } catch { return .failure(error) }
             }
         }
-        // Taken out: the worker may still hold the hand.
-        array = hand.elements.withLock { elements in
+        // Taken out: the worker may still hold the box.
+        array = box.elements.withLock { elements in
             defer { elements = [] }
             return elements
         }
@@ -108,7 +108,7 @@ private final class AwaitedWork: CurrentWork {
 }
 
 /// An array on its way to a worker and back.
-private final class Hand<Element: Sendable>: Sendable {
+private final class ArrayBox<Element: Sendable>: Sendable {
     let elements: Locked<[Element]>
 
     init(_ elements: consuming [Element]) {

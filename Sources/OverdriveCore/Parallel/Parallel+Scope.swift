@@ -62,7 +62,7 @@ extension Parallel {
         let effort = Effort<E>(self)
         // Its children inherit that the effort is current, until the last of them is joined.
         let result = effort.whole {
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Parallel.scope { inner -> R? in
                     var scope = ThrowingScope(effort)
                     defer {

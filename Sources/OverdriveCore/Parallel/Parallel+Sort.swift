@@ -100,7 +100,7 @@ extension Parallel {
             guard let base = elements.baseAddress else { return }
             if scheduler == nil { return unsafe Sorting.sort(base, elements.count, Ascending(), keepsOrder: keepsOrder) }
             let count = elements.count
-            Parallel.staying(on: scheduler) { unsafe Sorting.sort(base, count, Ascending(), keepsOrder: keepsOrder) }
+            Parallel.asExternalThread(of: scheduler) { unsafe Sorting.sort(base, count, Ascending(), keepsOrder: keepsOrder) }
         }
     }
 
@@ -146,7 +146,7 @@ extension Parallel {
             unsafe array.withUnsafeMutableBufferPointer { elements in
                 guard let base = elements.baseAddress else { return }
                 let count = elements.count
-                Parallel.staying(on: scheduler) {
+                Parallel.asExternalThread(of: scheduler) {
                     unsafe Sorting.sort(base, count, order, keepsOrder: keepsOrder)
                 }
             }

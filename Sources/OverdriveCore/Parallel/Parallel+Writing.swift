@@ -47,7 +47,7 @@ extension Parallel {
             let elements = unsafe elements
             let count = elements.count / size + (elements.count % size == 0 ? 0 : 1)
             let effort = Effort<E>(self)
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Loop(grain: nil).run(0..<count, placement) { part in
                     let end = part.upperBound == count ? elements.count : part.upperBound * size
                     effort.part(end - part.lowerBound * size) { () throws(E) in

@@ -145,7 +145,7 @@ extension Parallel {
     func parts<E: Error>(of range: Range<Int>, _ body: (Range<Int>) throws(E) -> Void) throws(E) {
         _ = Parallel.length(of: range)
         let effort = Effort<E>(self)
-        Parallel.staying(on: scheduler) {
+        Parallel.asExternalThread(of: scheduler) {
             Loop(grain: grain).run(range, placement) { part in
                 effort.part(part.count) { () throws(E) in try body(part) }
             }
@@ -177,7 +177,7 @@ extension Parallel {
     ) -> [T?] {
         unsafe Array(unsafeUninitializedCapacity: blocks.count) { places, written in
             nonisolated(unsafe) let places = unsafe places
-            Parallel.staying(on: scheduler) {
+            Parallel.asExternalThread(of: scheduler) {
                 Loop(grain: nil).run(0..<blocks.count, placement) { some in
                     for block in some {
                         let value = effort.result(isCounted ? blocks[block].count : 0) { () throws(E) in
@@ -194,8 +194,8 @@ extension Parallel {
     /// Runs what forks, on the scheduler, told of the token.
     @usableFromInline
     func forking<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        if token == nil { return try Parallel.staying(on: scheduler, body) }
-        return try Effort<Never>(self).whileCurrent { () throws(E) in try Parallel.staying(on: scheduler, body) }
+        if token == nil { return try Parallel.asExternalThread(of: scheduler, body) }
+        return try Effort<Never>(self).whileCurrent { () throws(E) in try Parallel.asExternalThread(of: scheduler, body) }
     }
 
     /// Forks are called at once, where there is nothing to be told.

@@ -94,9 +94,9 @@ extension Loop {
         }
         Loop(grain: 1).run(0..<workers) { seats in
             for _ in seats {
-                let home = placed.here
+                let local = placed.here
                 for distance in 0..<remainders.count {
-                    let remainder = remainders[(home + distance) % remainders.count]
+                    let remainder = remainders[(local + distance) % remainders.count]
                     while let piece = remainder.take() { body(piece) }
                 }
             }

@@ -16,12 +16,12 @@ extension TaskQueue {
     /// started blocks: at most 15 behind it may start later than newer ones. What stands before a closure or a
     /// `sync` caller of a higher band is served in that band too, until it is that one's turn.
     ///
-    /// Who blocks lends its own band to what it waits for, while it waits: a group's closures, a queue's, a
+    /// Who blocks overrides with its own band that of what it waits for, while it waits: a group's closures, a queue's, a
     /// ``WorkItem``'s last submission, a task. A closure's band is ``current``; the main thread is in
     /// `userInteractive`, other threads are in `default`. On concurrent queues the whole lower band is served
-    /// as the waiter's meanwhile, in turns with that one, because what is waited for stands in its line. What
-    /// is lent once is not lent on, nothing is lent by `await`, by semaphores (nobody knows who will signal),
-    /// nor to what runs already or goes to a dispatch queue.
+    /// as the waiter's meanwhile, in turns with that one, because what is waited for stands in its line. An
+    /// override is not passed on; `await` and semaphores (nobody knows who will signal) override nothing,
+    /// and nobody overrides what runs already or goes to a dispatch queue.
     public enum QoS: Int32, Sendable, CaseIterable, Comparable {
         /// Somebody is watching this very moment.
         case userInteractive = 0

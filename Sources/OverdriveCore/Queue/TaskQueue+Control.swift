@@ -104,14 +104,14 @@ extension TaskQueue {
         let closures = unsafe Int(od_queue_cancel_all(queue))
         // Afterwards: what begins until here had been submitted by then, or is while this goes on.
         endCancelEpoch()
-        return closures + (taskKeeper?.cancelParked() ?? 0)
+        return closures + (taskRegistry?.cancelParked() ?? 0)
     }
 
     /// Closures submitted and not yet done; a hint while they come and go.
     public var pendingTaskCount: Int {
         switch route {
-        case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskKeeper?.parkedCount ?? 0)
-        case .dispatch(let route): unsafe Int(od_group_pending(route.pending.handle)) + (taskKeeper?.parkedCount ?? 0)
+        case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskRegistry?.parkedCount ?? 0)
+        case .dispatch(let route): unsafe Int(od_group_pending(route.pending.handle)) + (taskRegistry?.parkedCount ?? 0)
         }
     }
 
@@ -147,12 +147,12 @@ extension TaskQueue {
     public func waitUntilAllTasksAreFinished() {
         trapOnSelfWait()
         repeat {
-            taskKeeper?.waitUntilEmpty()
+            taskRegistry?.waitUntilEmpty()
             switch route {
             case .engine(let queue, _): _ = unsafe od_queue_wait(queue, .max)
             case .dispatch(let route): route.pending.wait()
             }
-        } while taskKeeper?.isEmpty == false
+        } while taskRegistry?.isEmpty == false
     }
 
     private func trapOnSelfWait() {
@@ -183,7 +183,7 @@ extension TaskQueue {
     /// - Cost: One allocation and a suspension.
     public func drained() async {
         repeat {
-            await taskKeeper?.becameEmpty()
+            await taskRegistry?.becameEmpty()
             switch route {
             case .engine(let queue, _):
                 await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -194,7 +194,7 @@ extension TaskQueue {
             case .dispatch(let route):
                 await route.pending.wait()
             }
-        } while taskKeeper?.isEmpty == false
+        } while taskRegistry?.isEmpty == false
     }
 
     private var isMain: Bool {

@@ -85,7 +85,7 @@ extension TaskQueue {
         if Task.isCancelled { throw CancellationError() }
         let closure = AwaitedClosure(on: self)
         if try closure.beginsWithin(#isolation) { return try closure.callWithin(body) }
-        defer { HandOver.received(by: closure) }
+        defer { Handoff.received(by: closure) }
         // The closure is handed from here to the queue, and its result back, once each.
         nonisolated(unsafe) let body = body
         nonisolated(unsafe) let result = try await unsafe goTo(closure, body)

@@ -24,9 +24,9 @@ extension TaskQueue {
     ///   as nothing else waits there.
     /// - Threading: ``sync(flags:execute:)`` takes a place of the queue, then one of each target. From a closure of a
     ///   serial target that would be waiting for itself, and traps; a closure of another target keeps its place
-    ///   and lends it, while it waits, to what it waits for: all closures of a limited target may sync onto queues on
+    ///   and earmarks it, while it waits, for what it waits for: all closures of a limited target may sync onto queues on
     ///   it at once, and no more of them run than the limit says. Places that ``run(_:)`` holds across an `await` are
-    ///   not lent.
+    ///   not earmarked.
     /// - Cost: For each closure a critical section of the queue and one of each target. From the first queue on it on,
     ///   each of the target's own closures takes a short critical section.
     public static func serial(

@@ -2,7 +2,7 @@ internal import CScheduler
 internal import Synchronization
 
 /// What a queue asks of whatever `Overdrive` keeps for the tasks that were added to it.
-package protocol TaskKeeping: AnyObject, Sendable {
+package protocol TaskRegistry: AnyObject, Sendable {
     /// Tasks of the queue that the engine does not count: they wait for others, or for somebody to finish them, or
     /// their bodies go on although who began them has returned.
     var parkedCount: Int { get }
@@ -71,9 +71,9 @@ extension TaskQueue {
         return route.isMain && TaskQueue.isOnMain
     }
 
-    /// Who keeps the tasks that were added, if there are any.
-    var taskKeeper: (any TaskKeeping)? {
+    /// The registry of the tasks that were added, if there are any.
+    var taskRegistry: (any TaskRegistry)? {
         guard let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
-        return unsafe Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskKeeping
+        return unsafe Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskRegistry
     }
 }

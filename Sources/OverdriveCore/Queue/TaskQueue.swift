@@ -42,7 +42,7 @@ public final class TaskQueue: Sendable {
         case dispatch(DispatchRoute)
     }
 
-    /// What `Overdrive` keeps for the queue's tasks, a ``TaskKeeping``; there from the first task on.
+    /// What `Overdrive` keeps for the queue's tasks, a ``TaskRegistry``; there from the first task on.
     /// At +1, set once. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
     package let taskStorage = Atomic<UInt>(0)
 

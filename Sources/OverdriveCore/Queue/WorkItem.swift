@@ -35,10 +35,10 @@ public final class WorkItem: Sendable {
     private let body: @Sendable () -> Void
     private let work = CancellableWork()
 
-    /// Where it was submitted last: who waits for the item lends to that. Weak, because a queue that nobody
+    /// Where it was submitted last: who waits for the item overrides that one's band. Weak, because a queue that nobody
     /// else holds is over, which a suspended one must learn.
-    private let home = Mutex(Home())
-    private struct Home {
+    private let queueRuns = Mutex(QueueRuns())
+    private struct QueueRuns {
         weak var queue: TaskQueue?
         // Of the runs for queues: the first one's apart, since there is rarely another.
         private var epoch: CancelEpoch?
@@ -59,9 +59,9 @@ public final class WorkItem: Sendable {
         }
     }
 
-    /// What a wait lends to, and holds for a while: not what is suspended, which would not learn that it is over.
+    /// The queue that a wait overrides, and holds for a while: not what is suspended, which would not learn that it is over.
     private var servedBy: TaskQueue? {
-        guard let queue = home.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
+        guard let queue = queueRuns.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
         return queue
     }
 
@@ -110,8 +110,8 @@ public final class WorkItem: Sendable {
 
     /// One run for a queue, whose ``TaskQueue/cancelAll()`` is the item's cancel.
     fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) {
-        home.withLock { $0.enter(epoch) }
-        defer { home.withLock { $0.leave(epoch) } }
+        queueRuns.withLock { $0.enter(epoch) }
+        defer { queueRuns.withLock { $0.leave(epoch) } }
         guard begin() else { return }
         // The item's own work without: a wait for itself is looked for there.
         work.whileCurrent { submission.whileCurrent(body) }
@@ -123,7 +123,7 @@ public final class WorkItem: Sendable {
     public var isCancelled: Bool {
         let state = state.load(ordering: .acquiring)
         if state & WorkItem.cancelledBit != 0 { return true }
-        return state >= WorkItem.oneRun && home.withLock { $0.isCancelled }
+        return state >= WorkItem.oneRun && queueRuns.withLock { $0.isCancelled }
     }
 
     /// Cancels the item: no run begins from now on, and one that is under way is told.
@@ -150,7 +150,7 @@ public final class WorkItem: Sendable {
     /// - Cost: A load where it has ended; else a sleep in the kernel.
     public func wait() {
         checkIsOutside("wait()")
-        _ = ended.wait(lendingToLiving: { servedBy }, qos)
+        _ = ended.wait(overridingWeak: { servedBy }, qos)
     }
 
     /// Waits until the item has ended, but no longer than `timeout`.
@@ -162,7 +162,7 @@ public final class WorkItem: Sendable {
     ///   timeout.
     /// - Cost: As of `wait()`.
     public func wait(timeout: Duration) -> WaitResult {
-        ended.wait(lendingToLiving: { servedBy }, qos, timeout: timeout)
+        ended.wait(overridingWeak: { servedBy }, qos, timeout: timeout)
     }
 
     /// Waits until the item has ended, but no longer than until `deadline`.
@@ -261,7 +261,7 @@ public final class WorkItem: Sendable {
         init(of item: WorkItem, to queue: TaskQueue, isDue: Bool = true) {
             self.item = item
             unsafe epoch = isDue ? queue.currentCancelEpoch : nil
-            item.home.withLock { $0.queue = queue }
+            item.queueRuns.withLock { $0.queue = queue }
         }
 
         func run() {

@@ -25,7 +25,7 @@
 
     /// A value that a continuation takes from one thread to another, in an order that Swift's runtime makes with atomics
     /// of its own, which the sanitizer does not see. `token` is any object that both know.
-    enum HandOver {
+    enum Handoff {
         static func sends(by token: AnyObject) { unsafe od_section_ends(Unmanaged.passUnretained(token).toOpaque()) }
         static func received(by token: AnyObject) { unsafe od_section_begins(Unmanaged.passUnretained(token).toOpaque()) }
     }
@@ -33,7 +33,7 @@
     package import Synchronization
 
     /// Nothing, but where threads are watched by the sanitizer.
-    enum HandOver {
+    enum Handoff {
         @inline(__always) static func sends(by token: AnyObject) {}
         @inline(__always) static func received(by token: AnyObject) {}
     }

@@ -81,9 +81,9 @@ internal import CScheduler
     }
 
     /// The same for a group that was entered by hand for what was submitted to `queue`, in `qos`: the waiter's
-    /// quality of service is lent to that too.
+    /// quality of service overrides that one's too.
     package func wait(
-        lendingTo queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+        overriding queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
     ) -> WaitResult {
         let limit = timeout?.nanoseconds ?? .max
         return withExtendedLifetime(queue) {
@@ -97,17 +97,17 @@ internal import CScheduler
     /// The same for a queue that the caller has no right to keep: it is asked for again for each part of the wait,
     /// each as long as the ones before together, and at most a second.
     func wait(
-        lendingToLiving queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+        overridingWeak queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
     ) -> WaitResult {
         let began = ContinuousClock.now
         var part = Duration.milliseconds(20)
         while let queue = queue() {
             let left = timeout.map { $0 - began.duration(to: .now) }
-            if let left, left <= part { return wait(lendingTo: queue, qos, timeout: left) }
-            if wait(lendingTo: queue, qos, timeout: part) == .success { return .success }
+            if let left, left <= part { return wait(overriding: queue, qos, timeout: left) }
+            if wait(overriding: queue, qos, timeout: part) == .success { return .success }
             part = min(part * 2, .seconds(1))
         }
-        return wait(lendingTo: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
+        return wait(overriding: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
     }
 
     /// Waits until nothing is under way, but no longer than until `deadline`.

@@ -55,7 +55,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
     ///   with false, after that with true.
     func run(progress: (_ isShown: Bool) -> Void) -> Ending {
         var results = ResultStream()
-        handOut()
+        submitUnits()
         while true {
             wakeup.wait(milliseconds: Self.tick)
             if Interrupt.isRequested { return stop(&results) }
@@ -69,7 +69,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
                     reader.stop.set()
                     return .outputFailed(error)
                 }
-                handOut()
+                submitUnits()
             }
             progress(!isFinished)
             if isFinished { break }
@@ -103,7 +103,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
     }
 
     /// Submits units until enough are under way.
-    private func handOut() {
+    private func submitUnits() {
         while let unit = state.withLock({ takeNext(&$0) }) { submit(unit) }
     }
 

@@ -79,8 +79,8 @@ struct BenchCommand: ParsableCommand {
         for round in 0..<rounds {
             for (index, comparison) in chosen.enumerated() where round % comparison.everyNth == 0 {
                 // Who goes first changes with every round.
-                let turns: [Bool] = round % 2 == 0 ? [true, false] : [false, true]
-                for ours in turns {
+                let order: [Bool] = round % 2 == 0 ? [true, false] : [false, true]
+                for ours in order {
                     if ours {
                         samples[index].overdrive.add(comparison.overdrive(contenders))
                     } else {

@@ -15,7 +15,7 @@ enum Difference: String, CaseIterable, Sendable {
     case fiveBands
     case bandsInOrder
     case qosInside
-    case lending
+    case qosOverride
     case timerLives
     case barrierOnSuspended
     case barrierCounts

@@ -21,7 +21,7 @@ for name in CommandLine.arguments.dropFirst() {
         Workload.say("spares at most \(metrics.mostSpares), limit reached \(metrics.spareCapReached > 0)")
     case "mixed": await Mixed.run()
     case "preference": try await Preference.run()
-    case "turns": try await Turns.run()
+    case "pool-runs": try await PoolRuns.run()
     default: if try await !Workload.run(name), await !Trips.measure(name) { Workload.say("no workload \(name)") }
     }
 }

@@ -5,9 +5,9 @@
  * the task's word, then looks there; who leaves word looks whether it was cancelled. One of them sees the other,
  * and an asynchronous body or a handler hears of the cancel once.
  *
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:tellCancelled e66dd284
- * transcribes: Sources/Overdrive/Task/Task+Forms.swift:launch 94db996d
- * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 79562a02
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:tellCancelled 60a21f9d
+ * transcribes: Sources/Overdrive/Task/Task+Forms.swift:launch cb8d0b68
+ * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 8d6859ac
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

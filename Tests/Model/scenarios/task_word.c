@@ -6,14 +6,14 @@
  * dependents' list and the place on the registry, and that each is handed over once.
  *
  * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
- * transcribes: Sources/Overdrive/Task/TaskState.swift:take 3259bcbb
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:take 9f888b63
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeOutcome c48cecad
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave b497cc7c
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing f594b0d6
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue dca462d5
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing ddcbea9e
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue aa0464b9
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
@@ -260,7 +260,7 @@ MODEL_REACHES(task_releases_each_dependent_once, edges[0].by == 0, edges[0].by =
 
 enum { NOWHERE, GONE = 99 };
 
-static odi_atomic(int) home, place, on_registry, next_place;
+static odi_atomic(int) lazy_queue, place, on_registry, next_place;
 
 /* QueueTasks.register; the registry itself has a lock, whose order the counts have */
 static void enter_registry(void)
@@ -291,7 +291,7 @@ static void add(void)
 {
     int nobody = 0, actions;
 
-    (void)odi_cas_acqrel_acquire(&home, &nobody, 1, none);
+    (void)odi_cas_acqrel_acquire(&lazy_queue, &nobody, 1, none);
     enter_registry();
     actions = step(ADD);
     /* standingInFull: a read-modify-write that changes nothing */
@@ -303,7 +303,7 @@ static void add(void)
 static void finishes_while_it_is_added(void)
 {
     finish(2);
-    if (odi_load_acquire(&home, none) != 0)
+    if (odi_load_acquire(&lazy_queue, none) != 0)
         leave_registry();
 }
 

@@ -2,7 +2,7 @@ internal import OverdriveCore
 internal import ProbeWork
 
 /// How many jobs and closures the pool runs for one `await queue.run`, by where it is awaited.
-enum Turns {
+enum PoolRuns {
     private static let count = 1_000
 
     private actor OnQueue {
@@ -15,11 +15,11 @@ enum Turns {
     }
 
     @MainActor static func run() async throws {
-        let queue = TaskQueue.serial(label: "turns")
+        let queue = TaskQueue.serial(label: "pool-runs")
         var before = Scheduler.shared.metrics.executed
         func say(_ place: String) {
-            let turns = Double(Scheduler.shared.metrics.executed - before) / Double(count)
-            Workload.say("\(place) \(Int(turns.rounded())) turns")
+            let runs = Double(Scheduler.shared.metrics.executed - before) / Double(count)
+            Workload.say("\(place) \(Int(runs.rounded())) runs")
             before = Scheduler.shared.metrics.executed
         }
         for _ in 0..<count { try await queue.run {} }

@@ -12,8 +12,8 @@ internal import Synchronization
 ///
 /// It runs none of the program's code, so nothing that the program does can hold it up: not a worker that is stuck in
 /// `read(2)`, not a pool that is full of them. It sleeps in `poll(2)` until a signal, news or a limit comes.
-final class Keeper {
-    let life: Lifecycle
+final class Supervisor {
+    let lifecycle: Lifecycle
     let graph: AppGraph
     private var signals: SignalHandlers?
     private let manager: ServiceManager?
@@ -26,21 +26,21 @@ final class Keeper {
     var end: EndConductor?
 
     /// - Parameter signals: What was taken over before the boot began.
-    init(of life: Lifecycle, graph: AppGraph, signals: SignalHandlers?) {
-        self.life = life
+    init(of lifecycle: Lifecycle, graph: AppGraph, signals: SignalHandlers?) {
+        self.lifecycle = lifecycle
         self.graph = graph
         self.signals = signals
-        let options = life.options
+        let options = lifecycle.options
         manager = options.notifiesServiceManager ? ServiceManager() : nil
         pressure = options.memoryPressure.flatMap {
-            PressureSource($0, files: options.pressureFiles ?? PressureSource.files()) { life.note($0) }
+            PressureSource($0, files: options.pressureFiles ?? PressureSource.files()) { lifecycle.note($0) }
         }
         shortestLimit = graph.tasks.lazy.compactMap { ($0.startLimit ?? options.startLimit)?.nanosecondCount }.min() ?? .max
-        if shortestLimit < .max { nextLimit = life.startedAt + max(0, shortestLimit) }
+        if shortestLimit < .max { nextLimit = lifecycle.startedAt + max(0, shortestLimit) }
         if let interval = manager?.beatInterval { nextBeat = monotonicNow() + interval }
     }
 
-    /// The thread's whole life.
+    /// The thread's body.
     func run() {
         signals?.unblock()
         while true {
@@ -49,12 +49,12 @@ final class Keeper {
             if now >= nextLimit { checkLimits(now) }
             if now >= nextBeat { beat(now) }
             tellReadiness()
-            let (reason, urgency, signal) = life.state.withLock { ($0.reason, $0.urgency, $0.lastSignal) }
+            let (reason, urgency, signal) = lifecycle.state.withLock { ($0.reason, $0.urgency, $0.lastSignal) }
             guard reason != nil else { continue }
-            if urgency >= 2, life.ownsProcess, let signal { _exit(128 + signal.number) }
+            if urgency >= 2, lifecycle.ownsProcess, let signal { _exit(128 + signal.number) }
             if end == nil {
                 tell("STOPPING=1")
-                end = EndConductor(of: life, graph: graph)
+                end = EndConductor(of: lifecycle, graph: graph)
             }
             if end?.conduct(now: now, isCancelling: urgency >= 1) == true { break }
         }
@@ -65,43 +65,43 @@ final class Keeper {
     /// Until a signal, news or the next thing that is due.
     private func sleep() {
         let due = min(nextLimit, nextBeat, end?.nextDeadline ?? .max)
-        var descriptors = [pollfd(fd: life.wake.reading, events: Int16(POLLIN), revents: 0)]
+        var descriptors = [pollfd(fd: lifecycle.wake.reading, events: Int16(POLLIN), revents: 0)]
         if let pressure { descriptors.append(pollfd(fd: pressure.descriptor, events: Int16(POLLPRI), revents: 0)) }
         // Never early: whole milliseconds, rounded up.
         let left = due == .max ? -1 : Int32(clamping: (max(0, due - monotonicNow()) + 999_999) / 1_000_000)
         guard unsafe poll(&descriptors, nfds_t(descriptors.count), left) > 0 else { return }
-        for number in life.wake.drain() { hear(AppSignal(number: Int32(number))) }
+        for number in lifecycle.wake.drain() { hear(AppSignal(number: Int32(number))) }
         guard descriptors.count > 1, descriptors[1].revents != 0 else { return }
         if descriptors[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
             // The kernel says POLLPRI then, too.
-            life.note("memory pressure is not reported any more: its control group is gone")
+            lifecycle.note("memory pressure is not reported any more: its control group is gone")
             pressure = nil
         } else if let threshold = pressure?.threshold {
-            _ = life.events.post(MemoryPressure(threshold: threshold))
+            _ = lifecycle.events.post(MemoryPressure(threshold: threshold))
         }
     }
 
     private func hear(_ signal: AppSignal) {
-        if life.options.endSignals.contains(signal) {
-            life.end(.signal(signal), isUrging: true)
+        if lifecycle.options.endSignals.contains(signal) {
+            lifecycle.end(.signal(signal), isUrging: true)
         } else {
-            _ = life.events.post(signal)
+            _ = lifecycle.events.post(signal)
         }
     }
 
     private func checkLimits(_ now: Int64) {
-        guard !life.state.withLock({ $0.hasBooted || $0.reason != nil }) else {
+        guard !lifecycle.state.withLock({ $0.hasBooted || $0.reason != nil }) else {
             nextLimit = .max
             return
         }
         nextLimit = now + shortestLimit  // of those that have not started
         for task in graph.tasks where task.place == .booting {
-            guard let limit = task.startLimit ?? life.options.startLimit else { continue }
+            guard let limit = task.startLimit ?? lifecycle.options.startLimit else { continue }
             let started = task.startedAt.load(ordering: .acquiring)
             guard started > 0 else { continue }
             let due = started + limit.nanosecondCount
             if now >= due {
-                life.fail(.overLimit(task: task.title, limit: limit))
+                lifecycle.fail(.overLimit(task: task.title, limit: limit))
                 nextLimit = .max
                 return
             }
@@ -112,24 +112,24 @@ final class Keeper {
     // MARK: - The service manager
 
     private func tellReadiness() {
-        guard manager != nil, !isReadyTold, life.state.withLock({ $0.hasBooted && $0.reason == nil }) else { return }
+        guard manager != nil, !isReadyTold, lifecycle.state.withLock({ $0.hasBooted && $0.reason == nil }) else { return }
         isReadyTold = true
         tell("READY=1")
     }
 
     private func tell(_ message: String) {
-        if let problem = manager?.send(message) { life.note(problem) }
+        if let problem = manager?.send(message) { lifecycle.note(problem) }
     }
 
     /// The beat goes by way of the workers: where these are stuck, the watchdog hears nothing.
     private func beat(_ now: Int64) {
         guard let manager, let interval = manager.beatInterval else { return }
         nextBeat = now + interval
-        if life.state.withLock({ $0.reason != nil }) {
+        if lifecycle.state.withLock({ $0.reason != nil }) {
             // The end has its own budgets.
             _ = manager.send("WATCHDOG=1")
         } else {
-            life.queue.async { _ = manager.send("WATCHDOG=1") }
+            lifecycle.queue.async { _ = manager.send("WATCHDOG=1") }
         }
     }
 }
