@@ -43,7 +43,6 @@
     X(L6, "create -> submit: the queue's word says that the record is readable")          \
     X(L7, "create -> submit: the group's word says that the record is readable")          \
     X(L8, "disband -> reap: a record without its group is its queue's alone")             \
-    X(L9, "renew -> group: the flags say which generation the record is in")              \
     X(L10, "release -> wait: what was done before is readable by who is let go")          \
     X(L11, "close -> reserve: what a run does on a count behind the close is not seen before") \
     X(M1, "signal -> wait: what the signaller wrote is readable by who got the permit")   \

@@ -72,27 +72,24 @@ uint64_t od_queue_refused(od_queue *queue)
 
 /* ---- running ---- */
 
-/* A worker's count of jobs is odd while one runs, and its run's word says whose that is: not what runs on top of
- * it, which is counted among what runs outside. Looked at twice, so that the run is not the next job's. */
+/* A worker's count of jobs is odd while one runs, and its run's word, which is looked at second and so is not one of
+ * before, says whose that is: not what runs on top of it, which is counted among what runs outside. */
 static bool runs_job_of(odi_worker *worker, const od_queue *queue)
 {
-    uint64_t before = odi_load_acquire(&worker->jobs, W2);
+    bool in_job = odi_load_acquire(&worker->jobs, W2) & 1;
     odi_record *record = odi_worker_run_record(worker);
 
     /* relaxed: while it is this queue's it stays so, under the lock */
-    return before & 1 && record != NULL && odi_load_relaxed(&record->queue) == queue &&
-           odi_load_acquire(&worker->jobs, W2) == before;
+    return in_job && record != NULL && odi_load_relaxed(&record->queue) == queue;
 }
 
 static uint64_t running_on_workers(odi_team *team, const od_queue *queue)
 {
+    odi_worker *worker;
     uint64_t running = 0;
 
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W3);
-
-        running += worker != NULL && runs_job_of(worker, queue);
-    }
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        running += runs_job_of(worker, queue);
     return running;
 }
 

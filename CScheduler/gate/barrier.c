@@ -38,7 +38,7 @@ ODI_COLD void odi_queue_close_if_open(od_queue *queue)
     odi_store_relaxed(&queue->inbox.diverted, true); /* relaxed: rechecked under a lock */
     odi_queue_close_current(queue);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
-        odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_DIVERTED, L2);
+        odi_or_relaxed(&record->flags, ODI_RECORD_STALE | ODI_RECORD_DIVERTED); /* relaxed: L2's fence follows */
     queue->before = queue->records;
     odi_lock_release(&queue->inbox.lock);
     odi_fence_heavy(L2); /* who counted a job without seeing the flags is seen from here on */

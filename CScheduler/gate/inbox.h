@@ -56,6 +56,12 @@ static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry, odi_entry_no
     return pushed;
 }
 
+/* So many wait at least: who looks here leaves the lock to those that push. Under the queue's lock. */
+static inline uint32_t odi_inbox_waiting(odi_inbox *inbox)
+{
+    return odi_load_acquire(&inbox->waiting, Q2);
+}
+
 /* Exchanges the inbox's fifo for an empty one. Under the queue's lock. False: it was empty. */
 static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
 {

@@ -32,7 +32,7 @@ void odi_queue_free(void **part)
 void odi_queue_close_current(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
-        (void)odi_or_acqrel(&queue->current[each], ODI_CURRENT_NONE, L6);
+        (void)odi_or_relaxed(&queue->current[each], ODI_CURRENT_NONE); /* relaxed: who sees it takes the lock */
 }
 
 void odi_queue_put_in_front(od_queue *queue, odi_record *record)
@@ -66,8 +66,9 @@ static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
     counts = odi_load_relaxed(&record->counts);
     if (counts & ODI_COUNTS_WATCHED && odi_counts_outstanding(counts) > 0)
         return false;
-    /* The watch comes before the look, so that the last job calls when this look is early. */
-    counts = odi_or_seqcst(&record->counts, ODI_COUNTS_WATCHED, L1);
+    /* The watch comes before the look, so that the last job calls when this look is early. relaxed: who found its
+     * group or its queue empty has seen what its jobs did; a count that is taken back has done nothing. */
+    counts = odi_or_relaxed(&record->counts, ODI_COUNTS_WATCHED);
     if (odi_counts_outstanding(counts) > 0)
         return false;
     if (queue->before == record)

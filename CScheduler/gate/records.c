@@ -138,7 +138,7 @@ ODI_COLD static void know(odi_record *record)
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: the count keeps it */
 
     odi_lock_acquire(&queue->watch.lock);
-    (void)odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN_TO_QUEUE, L1);
+    (void)odi_or_relaxed(&record->counts, ODI_COUNTS_KNOWN_TO_QUEUE); /* relaxed: the lock */
     odi_lock_release(&queue->watch.lock);
 }
 
@@ -160,8 +160,9 @@ static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, 
     if (record == NULL)
         return NULL;
     odi_queue_put_in_front(queue, record);
-    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
-        odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
+    /* relaxed, both: written under the lock; who sees the flag late sees it where the job starts */
+    if (odi_load_relaxed(&queue->inbox.diverted))
+        odi_or_relaxed(&record->flags, ODI_RECORD_DIVERTED);
     return record;
 }
 

@@ -85,15 +85,14 @@ static void look_at(odi_worker *worker, od_worker_report *report)
 int od_pool_report_workers(od_pool *pool, od_worker_report *reports, int room)
 {
     odi_team *team = &pool->team;
+    odi_worker *worker;
     int count = 0;
 
     odi_lock_acquire(&team->lock);
-    for (int slot = 0; slot < team->capacity && count < room; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W3);
-
-        if (worker == NULL || !worker->present)
+    for (int slot = 0; count < room && (worker = odi_team_next_worker(team, &slot)) != NULL;) {
+        if (!worker->present)
             continue;
-        reports[count] = (od_worker_report){.index = slot};
+        reports[count] = (od_worker_report){.index = worker->slot};
         look_at(worker, &reports[count++]);
     }
     odi_lock_release(&team->lock);

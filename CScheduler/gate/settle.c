@@ -17,7 +17,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
         odi_limit_admit(queue, queue->pending_limit / 2);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
     uint64_t inside = queue->line.count + queue->early.count + queue->back;
-    uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
+    uint64_t waiting = inside + odi_inbox_waiting(&queue->inbox);
     bool seems_clear = waiting == 0;
 
     if (seems_clear) {

@@ -133,7 +133,8 @@ static bool begin_call(od_timer *timer)
 {
     uint32_t queued = QUEUED;
 
-    return odi_cas_acqrel(&timer->state, &queued, RUNNING, T2);
+    /* relaxed: the queue has handed the timer over, and who finds it running reads nothing of it */
+    return odi_cas_relaxed(&timer->state, &queued, RUNNING);
 }
 
 static void call(odi_owned *owned)
@@ -152,7 +153,7 @@ static void call(odi_owned *owned)
 static void after_call(odi_owned *owned)
 {
     od_timer *timer = timer_of_job(owned);
-    uint32_t state = odi_load_acquire(&timer->state, T2);
+    uint32_t state = odi_load_relaxed(&timer->state); /* relaxed: its owner's, until it ends or moves on */
     bool ran = (state & WHERE) == RUNNING;
 
     if (timer->interval == 0)

@@ -156,7 +156,7 @@ static void disband_chain(odi_group *group, odi_record *record)
         if (record == &group->own)
             continue;
         record->link_of_group = NULL;
-        odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED, L2);
+        odi_or_relaxed(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED); /* relaxed: L8 */
         /* L8: from here on its queue may give it its next generation. */
         odi_store_release(&record->group, (odi_group *)NULL, L8);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
@@ -169,7 +169,7 @@ static void disband(odi_group *group)
     disband_chain(group, group->unknown);
     if (group->buckets != &group->first_bucket)
         free(group->buckets);
-    odi_and_acqrel(&group->own.counts, ~ODI_COUNTS_KNOWN_TO_GROUP, L5);
+    odi_and_relaxed(&group->own.counts, ~ODI_COUNTS_KNOWN_TO_GROUP); /* relaxed: nobody holds the group */
     clear(group);
 }
 
@@ -203,8 +203,8 @@ void od_group_release(odi_group *group)
 
 void od_group_enter(odi_group *group)
 {
-    /* L5: as odi_record_count; a group's own record is never closed. */
-    uint64_t before = odi_add_acquire(&group->own.counts, 1, L5);
+    /* relaxed: who holds the group has its fields; a group's own record is never closed */
+    uint64_t before = odi_add_relaxed(&group->own.counts, 1);
 
     if (ODI_UNLIKELY(!(before & ODI_COUNTS_KNOWN_TO_GROUP)))
         odi_group_know(group, &group->own);
@@ -218,8 +218,8 @@ void od_group_enter(odi_group *group)
 ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    if (!(odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN_TO_GROUP, L1) &
-          ODI_COUNTS_KNOWN_TO_GROUP)) {
+    /* relaxed: the lock */
+    if (!(odi_or_relaxed(&record->counts, ODI_COUNTS_KNOWN_TO_GROUP) & ODI_COUNTS_KNOWN_TO_GROUP)) {
         take_off(record);
         put(&group->records, record);
     }
@@ -279,7 +279,7 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
             put(&group->records, record);
             add_newest(group, record);
         }
-    } else if (odi_load_acquire(&record->flags, L9) & ODI_RECORD_STALE)
+    } else if (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) /* relaxed: it is begun anew under the lock */
         record = replace(group, record, make);
     if (record != NULL)
         odi_store_release(&group->last, record, L7);

@@ -88,9 +88,9 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
     record->next_former = record->first_former = record->last_former = NULL;
     record->outside = 0;
     record->next_of_bucket = NULL;
-    odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN, L5);
+    odi_or_relaxed(&record->counts, ODI_COUNTS_KNOWN); /* relaxed: closed until the next, which carries it */
     odi_and_acqrel(&record->counts, ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
-    odi_store_release(&record->flags, 0, L9);
+    odi_store_relaxed(&record->flags, 0); /* relaxed: its group's lock, or its queue's */
     return record;
 }
 
@@ -98,6 +98,9 @@ void odi_record_free(odi_record *record)
 {
     /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
     odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
+    /* L5: acquire, so that none of the fields that it gets for another queue or group is seen by a count that comes
+     * before this: who has seen some of these, and takes it for his, finds it closed or sees all of them. */
+    odi_or_acqrel(&record->counts, ODI_COUNTS_CLOSED, L5);
     odi_lock_acquire(&table_lock);
     record->next_of_queue = free_records;
     free_records = record;
@@ -109,7 +112,7 @@ void odi_record_free(odi_record *record)
  * either counts before, which is found, or on an open job count and with the new flags. */
 bool odi_record_renew(odi_record *record, uint32_t flags)
 {
-    uint64_t counts = odi_load_acquire(&record->counts, L1);
+    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
     bool open = false;
 
     if (odi_counts_outstanding(counts) > 0)
@@ -117,8 +120,8 @@ bool odi_record_renew(odi_record *record, uint32_t flags)
     odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the job count's CAS */
     while (!open && odi_counts_outstanding(counts) == 0)
         open = odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_CLOSED, L5);
-    odi_store_release(&record->flags,
-                      open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L9);
+    /* relaxed: as in odi_record_new */
+    odi_store_relaxed(&record->flags, open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE);
     return open;
 }
 
@@ -179,7 +182,7 @@ bool odi_record_is_empty(odi_record *record, bool watching)
     uint64_t counts = odi_load_acquire(&record->counts, L1);
 
     if (watching && odi_counts_outstanding(counts) > 0)
-        counts = odi_or_seqcst(&record->counts, ODI_COUNTS_WATCHED, L1);
+        counts = odi_or_acqrel(&record->counts, ODI_COUNTS_WATCHED, L1);
     return odi_counts_outstanding(counts) == 0;
 }
 
@@ -187,14 +190,14 @@ void odi_record_end_watch(odi_record *record)
 {
     uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
 
-    if (odi_counts_outstanding(counts) == 0)
-        (void)odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED, L1);
+    if (odi_counts_outstanding(counts) == 0) /* relaxed: the job that emptied it has seen who watched, and tells */
+        (void)odi_cas_relaxed(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED);
 }
 
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
 {
     do {
-        uint64_t counts = odi_load_acquire(&record->counts, L1);
+        uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
 
         while (odi_counts_outstanding(counts) == 0) {
             if (odi_cas_acqrel(&record->counts, &counts, counts & ~known, L1))

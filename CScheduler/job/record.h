@@ -29,7 +29,6 @@
  *                                                                    count, or the submitter
  *                                                                    the flag
  *          L5  new -> count                        release/acquire   the record's fields
- *          L9  renew -> group                      release/acquire   the flags' generation
  */
 #ifndef ODI_JOB_RECORD_H
 #define ODI_JOB_RECORD_H

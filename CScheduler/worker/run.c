@@ -118,7 +118,7 @@ bool odi_worker_reserve_counts(odi_worker *worker)
      * of its own, is seen by a cancel whose closing of the job count comes before this count. */
     odi_add_acquire(&record->counts, RESERVED, L11);
     worker->reserved = RESERVED;
-    odi_store_release(&worker->run, word + RESERVED * HELD_ONE, L4);
+    odi_store_relaxed(&worker->run, word + RESERVED * HELD_ONE); /* relaxed: L11; a report may be a hint meanwhile */
     return true;
 }
 
@@ -379,9 +379,9 @@ void odi_run_discard(odi_team *team, odi_entry job)
 
 odi_record *odi_worker_run_record(odi_worker *worker)
 {
-    uint32_t tag = (uint32_t)(odi_load_acquire(&worker->run, L4) >> PLACE_SHIFT);
+    uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: a record's memory is readable for ever */
 
-    return tag != 0 ? odi_record_of(tag) : NULL;
+    return held(word) > 0 ? odi_record_of((uint32_t)(word >> PLACE_SHIFT)) : NULL;
 }
 
 /* The word of the worker's run, if it is one of `record`: 0 otherwise. Never FLUSHING. */
@@ -420,7 +420,7 @@ static uint64_t held_by_runs(odi_team *team, const odi_record *record)
 
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t word = run_of(worker, record);
-        uint64_t in_job = odi_load_acquire(&worker->jobs, W2) & 1;
+        uint64_t in_job = odi_load_relaxed(&worker->jobs) & 1; /* relaxed: L4 stands before it */
 
         sum += less(held(word), in_job);
     }
@@ -455,7 +455,8 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
         word = run_of(worker, record);
         if (word == 0)
             return 0;
-    } while (!odi_cas_acqrel(&worker->run, &word, word | COUNTED, L4));
+        /* relaxed: the lock, under which the mark is read */
+    } while (!odi_cas_relaxed(&worker->run, &word, word | COUNTED));
     return held(word);
 }
 
@@ -464,12 +465,12 @@ uint64_t odi_record_cancel(odi_team *team, odi_record *record)
     odi_worker *worker;
 
     odi_lock_acquire(&cancel_lock);
-    odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L2);
+    odi_or_relaxed(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE); /* relaxed: L3's fence follows */
     odi_fence_heavy(L3);
     uint64_t started = record->outside;
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
         started += count_started(worker, record);
-    uint64_t before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L11); /* and L1 */
+    uint64_t before = odi_or_acqrel(&record->counts, ODI_COUNTS_CLOSED, L11); /* and L1 */
     odi_lock_release(&cancel_lock);
 
     odi_invariant(odi_counts_outstanding(before) >= started);

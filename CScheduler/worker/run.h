@@ -77,7 +77,8 @@ ODI_HOT_INLINE bool odi_worker_use_reserved(odi_worker *worker, odi_record *reco
         return false;
     }
     worker->reserved--;
-    odi_store_release(&worker->run, word - ODI_RUN_HELD_ONE, L4);
+    /* relaxed: who sees the flag set waits for a word that is not FLUSHING, and it says all that he asks */
+    odi_store_relaxed(&worker->run, word - ODI_RUN_HELD_ONE);
     return true;
 }
 
@@ -85,7 +86,7 @@ ODI_HOT_INLINE bool odi_worker_use_reserved(odi_worker *worker, odi_record *reco
  * caller did before, has forked, and this is the child, where the calling thread is no worker. Owner. */
 bool odi_worker_end_run(odi_worker *worker);
 
-/* The record of the worker's run, or NULL. Anyone. */
+/* The record of which the worker's run holds jobs, or NULL. Anyone. */
 odi_record *odi_worker_run_record(odi_worker *worker);
 
 /* Cancels a record: nothing of it starts after this returns. Returns how many of its jobs

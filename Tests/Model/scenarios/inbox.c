@@ -19,7 +19,7 @@ static uint64_t first;   /* whose job ran first */
 /* Queue's lock held. */
 static void settle(void)
 {
-    bool seems_clear = line.count + odi_load_acquire(&inbox.waiting, Q2) == 0;
+    bool seems_clear = line.count + odi_inbox_waiting(&inbox) == 0;
 
     if (seems_clear)
         odi_lock_acquire(&inbox.lock);

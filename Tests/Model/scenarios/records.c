@@ -12,7 +12,7 @@
 
 #include "job/watch.c"
 
-#include "doubles/futex.h"
+#include "doubles/futex_now.h"
 #include "doubles/records.h"
 #include "../Support/job_count.h"
 #include "../Support/watch_wait.h"
@@ -44,7 +44,7 @@ static void drained(void *whose, odi_record *of) { odi_watch_changed(&set); }
 static void know(odi_record *of)
 {
     odi_lock_acquire(&watch.lock);
-    (void)odi_or_seqcst(&of->counts, ODI_COUNTS_KNOWN_TO_QUEUE, L1);
+    (void)odi_or_relaxed(&of->counts, ODI_COUNTS_KNOWN_TO_QUEUE);
     odi_lock_release(&watch.lock);
 }
 
@@ -67,7 +67,7 @@ static void prepare(void) { record = make(&old_queue); }
 static void prepare_free(void)
 {
     prepare();
-    (void)odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
+    (void)odi_or_relaxed(&record->counts, ODI_COUNTS_CLOSED);
     odi_record_free(record);
 }
 
@@ -109,6 +109,7 @@ static void prepare_two(void)
     count(record);
     count(record);
 }
+static void prepare_one(void) { prepare(); count(record); }
 static void first_job(void) { results[0] = 1; odi_record_complete(record, 1); }
 static void second_job(void) { results[1] = 1; odi_record_complete(record, 1); }
 static void waiter(void)
@@ -118,6 +119,33 @@ static void waiter(void)
 }
 MODEL_SCENARIO(record_wakes_its_waiter, prepare_two, NULL, first_job, second_job, waiter)
 MODEL_REACHES(record_wakes_its_waiter, model_slept(2))
+
+/* The deadline comes first, or the waiter is released just then (L10). */
+static bool was_released;
+
+static void waiter_whose_deadline_is_over(void)
+{
+    odi_watch_waiter waiting;
+
+    was_released = odi_watch_begin(&set, &waiting) || odi_watch_sleep(&waiting, DEADLINE_NOW) ||
+                   odi_watch_end(&set, &waiting);
+    if (was_released)
+        model_check(results[0] == 1);
+}
+MODEL_SCENARIO(record_is_empty_at_the_deadline, prepare_one, NULL, first_job, waiter_whose_deadline_is_over)
+MODEL_REACHES(record_is_empty_at_the_deadline, was_released)
+
+/* Who finds nothing outstanding reads what both wrote. */
+static bool was_seen_done;
+
+static void asks_what_is_outstanding(void)
+{
+    was_seen_done = odi_records_outstanding(record, odi_record_next_of_queue) == 0;
+    if (was_seen_done)
+        model_check(results[0] == 1 && results[1] == 1);
+}
+MODEL_SCENARIO(record_is_asked_for, prepare_two, NULL, first_job, second_job, asks_what_is_outstanding)
+MODEL_REACHES(record_is_asked_for, was_seen_done)
 
 /* The last job of one record submits to another that was looked at before: this one was made unknown
  * while it was empty, and the watch goes from record to record. */
@@ -155,7 +183,6 @@ static void notified(void *context)
     notified_by = model_thread();
 }
 static void notifies(void) { model_check(odi_watch_notify(&set, notified, NULL)); }
-static void prepare_one(void) { prepare(); count(record); }
 static void verify_notified(void) { model_check(written == 1); }
 MODEL_SCENARIO(record_notifies_once, prepare_one, verify_notified, first_job, notifies)
 MODEL_REACHES(record_notifies_once, notified_by == 0, notified_by == 1)

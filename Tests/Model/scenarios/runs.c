@@ -15,6 +15,8 @@
 
 #include "worker/self.c"
 
+#include "gate/asking.c"
+
 #include "doubles/futex.h"
 #include "doubles/no_forks.h"
 #include "doubles/no_overrides.h"
@@ -28,7 +30,7 @@ static odi_team team;
 static odi_worker workers[2];
 static odi_atomic(odi_worker *) slots[2];
 static odi_record *record;
-static int queue; /* an address */
+static od_queue queue, other_queue;
 
 static unsigned accepted[MODEL_ROWS], ran[MODEL_ROWS], drains[MODEL_ROWS];
 static uint64_t never;
@@ -287,7 +289,7 @@ static void first_begins(void)
     odi_worker_self = &workers[0];
     model_check(begin(&workers[0], record, job(0), ODI_RECORD_CANCELLED));
 }
-static void ask_while_one_begins(void) { pending = odi_record_pending(&team, record); }
+static void ask_only(void) { pending = odi_record_pending(&team, record); }
 static void verify_one_left(void)
 {
     model_check(odi_record_pending(&team, record) == 1); /* the other is done, and told to no job count */
@@ -296,5 +298,46 @@ MODEL_SCENARIO(runs_pending, prepare_two, verify, first_runs_two, ask)
 MODEL_REACHES(runs_pending, pending == 0, pending == 1, pending == 2)
 MODEL_SCENARIO(runs_pending_rest, prepare_two, verify_one_left, first_starts, ask)
 MODEL_REACHES(runs_pending_rest, pending == 1)
-MODEL_SCENARIO(runs_pending_begins, prepare_two, NULL, first_begins, ask_while_one_begins)
+MODEL_SCENARIO(runs_pending_begins, prepare_two, NULL, first_begins, ask_only)
 MODEL_ONLY_END(runs_pending_begins, pending == 2)
+
+/* A job is done, and its run is told to the job count, before a cancel or behind it: all the while one is pending, or
+ * is cancelled and not discarded yet (L4). */
+static void prepare_one_done(void) { prepare_two(); run_job(&workers[0], 0); }
+static void prepare_one_done_and_a_cancel(void) { prepare_one_done(); cancel(); }
+static void first_ends(void) { end_run(&workers[0]); }
+MODEL_SCENARIO(runs_pending_told, prepare_one_done, NULL, first_ends, ask_only)
+MODEL_ONLY_END(runs_pending_told, pending == 1)
+MODEL_SCENARIO(runs_pending_told_to_a_cancelled, prepare_one_done_and_a_cancel, NULL, first_ends, ask_only)
+MODEL_ONLY_END(runs_pending_told_to_a_cancelled, pending == 1)
+
+/* A worker whose run has held a job of one queue begins one of another: it is never said to run one of the first (W2). */
+static odi_record *other_record;
+static bool was_seen_running;
+
+static void prepare_other(void)
+{
+    prepare_one();
+    run_job(&workers[0], 0);
+    other_record = odi_record_new(&team, &other_queue, NULL, 2, &owner, NULL);
+    model_check(odi_record_count(other_record, &other_queue, NULL, 1));
+}
+static void first_begins_other(void)
+{
+    odi_worker_self = &workers[0];
+    model_check(begin(&workers[0], other_record, job(1), ODI_RECORD_CANCELLED));
+}
+static void ask_who_runs(void)
+{
+    model_check(running_on_workers(&team, &queue) == 0);
+    was_seen_running = running_on_workers(&team, &other_queue) == 1;
+}
+MODEL_SCENARIO(runs_another_queues_job, prepare_other, NULL, first_begins_other, ask_who_runs)
+MODEL_REACHES(runs_another_queues_job, was_seen_running)
+
+/* A record that a cancel has closed serves again, while somebody submits who found it before: what he counts then is
+ * not taken for cancelled (L5). */
+static void prepare_cancelled(void) { prepare(); cancel(); }
+static void serve_again(void) { (void)odi_record_renew(record, 0); }
+MODEL_SCENARIO(runs_on_a_record_that_serves_again, prepare_cancelled, verify, serve_again, outside_submits)
+MODEL_REACHES(runs_on_a_record_that_serves_again, model_sum(ran) == 1)

@@ -274,8 +274,15 @@ static void verify_reported_or_not_begun(void)
     model_check(first_report.ran + first_report.stuck >= begun);
     model_check(odi_load_relaxed(&worker_itself->jobs) == 2 * begun); /* it is in none */
 }
+/* What ran by the report has been seen (W2). */
+static void stopper_now_sees_what_ran(void)
+{
+    stopper_now();
+    if (first_report.ran == 1)
+        model_check(ran[0][0] == 1);
+}
 MODEL_SCENARIO(stop_now_with_a_job_in_a_late_hand, prepare_in_hand_of_a_late_worker, verify_reported_or_not_begun,
-               late_worker, stopper_now)
+               late_worker, stopper_now_sees_what_ran)
 MODEL_REACHES(stop_now_with_a_job_in_a_late_hand, model_sum(ran[0]) == 1, first_report.stuck == 1,
               first_report.ran == 1)
 
@@ -299,7 +306,19 @@ static void verify_two_stops(void)
 MODEL_SCENARIO(stop_twice, prepare_two_stops, verify_two_stops, stop_first, stop_second)
 MODEL_REACHES(stop_twice, statuses[0] == OD_OK, model_slept(1))
 
-/* The same where a job does not end, and one of them has a deadline: it is both's (S3). */
+/* Somebody asks whether it is over, and has the report then. */
+static bool was_stopped;
+
+static void asks_whether_it_is_over(void)
+{
+    was_stopped = od_pool_is_stopped(&pool);
+    if (was_stopped)
+        model_check(pool.last_report.ran == 3);
+}
+MODEL_SCENARIO(stop_is_asked_for, prepare_two_stops, NULL, stop_first, asks_whether_it_is_over)
+MODEL_REACHES(stop_is_asked_for, was_stopped)
+
+/* Two stops where a job does not end, and one of them has a deadline: it is both's (S3). */
 static void stop_second_now(void) { statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]); }
 static void verify_two_stops_of_a_stuck_pool(void)
 {
