@@ -288,9 +288,11 @@ bool odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now)
 
 bool odi_forks_hold_work(odi_forks *victim)
 {
-    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed: the caller's fence (F2) */
-
-    return tail_of(word) < split_of(word) || holds_private(victim);
+    if (holds_private(victim))
+        return true;
+    /* Only now: what its owner exposes between the two looks is shared by this one. Relaxed: the caller's fence (F2). */
+    uint64_t word = odi_load_relaxed(&victim->word);
+    return tail_of(word) < split_of(word);
 }
 
 void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
