@@ -84,8 +84,6 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
  * names. Weakened, the tagged edge loses all of it. */
 #define odi_cas_seqcst_acquire(p, e, d, edge)                                             \
     ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, seq_cst, relaxed), ODI_CAS_ORDER(edge, acquire, relaxed))
-#define odi_cas_seqcst(p, e, d, edge)                                                     \
-    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, seq_cst, acq_rel), memory_order_relaxed)
 
 /* ThreadSanitizer does not model stand-alone fences: to it they order nothing, so a fence never
  * hides a race from it. Where one does order plain memory, the pair that it makes is told to it on the

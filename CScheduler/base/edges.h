@@ -53,7 +53,7 @@
     X(W3, "join -> ask: a slot's worker is readable")                                     \
     X(W4, "enter -> steal: an external thread's place is readable")                       \
     X(W5, "call back -> bench: why the worker is to get up")                              \
-    X(W6, "depart -> stop: what a thread did before it left is readable")                 \
+    X(W6, "stop -> stop: an earlier deadline is readable")                                \
     X(W7, "stolen fork -> report: a worker's count of stolen forks")                      \
     /* worker/forks */                                                                    \
     X(F1, "fork -> steal: head says that the slot's words are readable")                  \

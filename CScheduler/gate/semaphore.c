@@ -105,12 +105,12 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore, od_semapho
     return get_in_line(semaphore, waiter);
 }
 
-/* False: the deadline came first. */
+/* False: the deadline came, and a permit perhaps: the lock tells. */
 static bool await(odi_waiter *waiter, int64_t deadline_ns)
 {
     while (odi_load_acquire(&waiter->granted, M2) == 0) { /* ended by: hand_over */
         if (odi_futex_wait(&waiter->granted, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
-            return odi_load_acquire(&waiter->granted, M2) != 0;
+            return false;
     }
     return true;
 }

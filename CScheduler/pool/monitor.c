@@ -243,7 +243,7 @@ static void monitor_main(void *raw)
     odi_lock_acquire(&team->lock);
     team->present--;
     pool->monitor_present = false;
-    odi_add_release(&team->departures, 1, W6);
+    odi_add_relaxed(&team->departures, 1); /* relaxed: locked, as is who looks at what it stands for */
     odi_futex_wake(&team->departures, 1 << 30);
     odi_lock_release_last(&team->lock); /* the pool may be freed from here on */
 }

@@ -73,7 +73,7 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
     odi_team *team = &pool->team;
 
     for (bool leave = true; leave;) {
-        uint32_t seen = odi_load_acquire(&team->departures, W6);
+        uint32_t seen = odi_load_relaxed(&team->departures); /* relaxed: counted under the lock */
         int64_t now = odi_clock_now();
 
         odi_lock_acquire(&team->lock);

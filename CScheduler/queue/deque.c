@@ -112,7 +112,8 @@ static bool replace_ring(odi_deque *deque, int64_t capacity)
 {
     odi_ring *old = odi_load_relaxed(&deque->ring);       /* relaxed, owner-only word */
     int64_t bottom = odi_load_relaxed(&deque->bottom);    /* relaxed, owner-only word */
-    int64_t top = odi_load_acquire(&deque->top, D3);
+    /* relaxed: nobody takes from the new ring yet, and who writes to it goes by top_seen (D3) */
+    int64_t top = odi_load_relaxed(&deque->top);
     odi_ring *ring = ring_new(deque, capacity);
 
     if (ring == NULL)
@@ -214,14 +215,14 @@ static bool take_all_but_keep(odi_deque *deque, int64_t top, int64_t bottom, odi
 static bool take_newest(odi_deque *deque, odi_entry *entry)
 {
     int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
-    int64_t top = odi_load_acquire(&deque->top, D3);
+    int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, looked at again behind the fence */
     int64_t newest = plus(bottom, -1);
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
     if (distance(top, newest) >= ODI_STEAL_BATCH) {
         odi_store_release(&deque->bottom, newest, D1); /* whoever reads this reads what is below it, too */
         odi_fence_heavy(D6);
-        top = odi_load_acquire(&deque->top, D3);
+        top = odi_load_relaxed(&deque->top); /* relaxed: D6's fence, and the slot is the owner's own */
         if (distance(top, newest) >= ODI_STEAL_BATCH) {
             *entry = slot_read(ring, newest);
             return true;

@@ -162,7 +162,7 @@ ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uin
     odi_block *block = block_new(injector);
 
     if (block == NULL)
-        return odi_load_acquire(&place->occupant, J2) != nothing;
+        return odi_load_relaxed(&place->occupant) != nothing; /* relaxed: the caller looks again */
     /* J5 on the way in: what the recycler left behind is done. J2 publishes the block. */
     if (!odi_cas_acqrel(&place->occupant, &nothing, occupant_of(block, ticket), J2))
         give_spare(injector, block);
@@ -187,7 +187,7 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
             if (now == ticket && (occupant != occupant_of(NULL, ticket) ||
                                   !install(injector, place, ticket)))
                 return false;
-            ticket = odi_load_acquire(&injector->tail, J6);
+            ticket = now;
             continue;
         }
         /* While tail is `ticket`, the block at its place serves this ticket: it cannot have

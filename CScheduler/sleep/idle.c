@@ -53,7 +53,7 @@ static bool signal_unless_searched(odi_idle *idle, uint64_t *state, odi_signal *
     while (!(*state & TOKEN_MASK)) {
         if (sleepers_of(*state) == 0)
             return true;
-        if (odi_cas_seqcst(&idle->state, state, with_next_epoch(*state) | TOKEN_FLYING, S3)) {
+        if (odi_cas_release(&idle->state, state, with_next_epoch(*state) | TOKEN_FLYING, S3)) {
             wake_one(idle);
             *signal = ODI_SIGNAL_WOKE;
             return true;
@@ -100,7 +100,8 @@ bool odi_idle_try_search(odi_idle *idle)
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
 
     while (!(state & TOKEN_MASK)) {
-        if (odi_cas_acquire(&idle->state, &state, state | TOKEN_HELD, S3))
+        /* relaxed: nothing is handed over with the token; who finds work has it by where it lay */
+        if (odi_cas_relaxed(&idle->state, &state, state | TOKEN_HELD))
             return true;
     }
     return false;
@@ -108,7 +109,7 @@ bool odi_idle_try_search(odi_idle *idle)
 
 void odi_idle_found(odi_idle *idle)
 {
-    uint64_t before = odi_and_acqrel(&idle->state, ~TOKEN_MASK, S2);
+    uint64_t before = odi_and_relaxed(&idle->state, ~TOKEN_MASK); /* relaxed: S2's fence follows */
 
     odi_invariant((before & TOKEN_MASK) == TOKEN_HELD);
     (void)before;
@@ -121,7 +122,7 @@ uint32_t odi_idle_announce(odi_idle *idle, bool searches)
      * nor counts as a sleeper. HELD is the token's highest value: subtracting it clears it. */
     uint64_t change = SLEEPER - (searches ? TOKEN_HELD : 0);
 
-    return epoch_of(odi_add_acqrel(&idle->state, change, S2));
+    return epoch_of(odi_add_relaxed(&idle->state, change)); /* relaxed: the caller's fence follows (S1, S2) */
 }
 
 void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number)
@@ -153,7 +154,7 @@ void odi_idle_wake_all(odi_idle *idle)
 {
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
 
-    while (!odi_cas_seqcst(&idle->state, &state, with_next_epoch(state), S3)) {
+    while (!odi_cas_release(&idle->state, &state, with_next_epoch(state), S3)) {
     }
     odi_futex_wake(&idle->epoch, INT_MAX);
 }
@@ -162,8 +163,8 @@ void odi_idle_rouse(odi_idle *idle, int number)
 {
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
 
-    /* The epoch turns back who is on its way to sleep. */
-    while (!odi_cas_seqcst(&idle->state, &state, with_next_epoch(state), S3)) {
+    /* The epoch turns back who is on its way to sleep. Relaxed: who is roused finds why by T1's fences. */
+    while (!odi_cas_relaxed(&idle->state, &state, with_next_epoch(state))) {
     }
     odi_futex_wake_named(&idle->epoch, INT_MAX, UINT32_C(1) << (number % 32));
 }

@@ -152,7 +152,7 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
     worker->present = worker->pinned = false;
     (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
     team->present--;
-    odi_add_release(&team->departures, 1, W6);
+    odi_add_relaxed(&team->departures, 1); /* relaxed: locked, as is who looks at what it stands for */
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release_last(&team->lock); /* the team may be freed from here on */
 }

@@ -98,7 +98,7 @@ ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
     odi_steal_request request = {0};
     int64_t until = 0;
 
-    odi_store_release(&forks->owner.head, slot + 1, F1);
+    odi_store_relaxed(&forks->owner.head, slot + 1); /* relaxed, and below: all under it is exposed (F8) */
     for (int looks = 0; !is_over(slot); looks++) {
         if (leapfrog(forks, slot, &request)) {
             until = 0;
@@ -113,7 +113,7 @@ ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
         else
             sleep_in_join(forks, slot);
     }
-    odi_store_release(&forks->owner.head, slot, F1);
+    odi_store_relaxed(&forks->owner.head, slot); /* relaxed: as above */
     odi_fence_light(F2);
 }
 

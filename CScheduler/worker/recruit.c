@@ -146,7 +146,7 @@ ODI_COLD static void start_failed(odi_team *team, odi_worker *worker)
     team->present--;
     (void)odi_team_list_workers(team); /* a worker without a thread in the table does no harm */
     note_failure(team);
-    odi_add_release(&team->departures, 1, W6); /* a stop that saw it present waits for its leaving */
+    odi_add_relaxed(&team->departures, 1); /* relaxed: locked. A stop that saw it present waits for its leaving */
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release(&team->lock);
 }

@@ -28,11 +28,9 @@ void odi_forks_published(odi_forks *forks)
 {
     odi_team *team = forks->team;
 
-    /* relaxed: once for the team's life */
-    if (ODI_UNLIKELY(!odi_load_relaxed(&team->forks_used))) {
+    /* relaxed, both: once for the team's life, and the publication's fence follows (S1), or F7's */
+    if (ODI_UNLIKELY(!odi_load_relaxed(&team->forks_used)))
         odi_store_relaxed(&team->forks_used, true);
-        odi_fence_light(S1);
-    }
     /* Nobody to spare: whoever runs out of work finds the fork by itself. */
     if (!odi_externals_leave_room(team))
         return;

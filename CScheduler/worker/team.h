@@ -18,7 +18,6 @@
  * Edges    W1  table change -> steal   release/acquire     the table and its workers
  *          W3  join -> ask             release/acquire     a slot's worker
  *          W4  enter -> steal          release/acquire     an external thread's place
- *          W6  depart -> stop          release/acquire     what a thread did before it left
  */
 #ifndef ODI_WORKER_TEAM_H
 #define ODI_WORKER_TEAM_H

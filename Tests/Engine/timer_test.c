@@ -590,13 +590,17 @@ static void count_stand_by(odi_team *team)
     odi_pool_stand_by(team);
 }
 
+/* Those asleep whose jobs are seen to be over (W2): the gates that these stood at may go. */
 static uint32_t asleep(od_pool *two)
 {
-    uint32_t asleep = 0;
+    uint32_t asleep = 0, out_of_jobs = 0;
+    odi_worker *worker;
 
     for (int site = 0; site < two->team.site_count; site++)
         asleep += odi_idle_sleepers(&two->team.sites[site].idle);
-    return asleep;
+    for (int slot = 0; (worker = odi_team_next_worker(&two->team, &slot)) != NULL;)
+        out_of_jobs += !(odi_worker_activity(worker) & 1);
+    return asleep < out_of_jobs ? asleep : out_of_jobs;
 }
 
 /* Both go to sleep, one after the other: the first one leads. One is woken. True: that one led, and nobody does now. */

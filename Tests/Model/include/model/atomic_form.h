@@ -107,8 +107,6 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
     MODEL_CAS("cas", p, expected, desired, edge, MODEL_ACQREL, MODEL_RELAXED, MODEL_ACQUIRE, MODEL_RELAXED)
 #define odi_cas_seqcst_acquire(p, expected, desired, edge)                                \
     MODEL_CAS("cas", p, expected, desired, edge, MODEL_SEQCST, MODEL_RELAXED, MODEL_ACQUIRE, MODEL_RELAXED)
-#define odi_cas_seqcst(p, expected, desired, edge)                                        \
-    MODEL_CAS("cas", p, expected, desired, edge, MODEL_SEQCST, MODEL_ACQREL, MODEL_RELAXED, MODEL_RELAXED)
 
 #define odi_fence_seqcst(edge) MODEL_FENCE("fence", edge, MODEL_SEQCST, MODEL_ACQREL)
 #define odi_fence_acqrel(edge) MODEL_FENCE("fence", edge, MODEL_ACQREL, MODEL_NO_FENCE)
