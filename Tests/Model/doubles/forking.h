@@ -22,16 +22,18 @@ void od_blocking_end(void) {}
 /* The calling thread's stack is that of thread `row`. */
 static void be(unsigned row) { od_forks_self = &forks[row].owner; }
 
-/* Makes a stack for thread `row`. */
-static void own(unsigned row)
+static void make_stack(odi_forks *stack)
 {
-    model_check(odi_forks_make(&forks[row], (odi_team *)&forks, NULL, SLOTS_MINIMUM));
-    model_hint(&forks[row].word, sizeof forks[row].word);     /* rechecked by a CAS */
-    model_hint(&forks[row].asker, sizeof forks[row].asker);   /* rechecked by a swap */
-    model_hint(&forks[row].wakeup, sizeof forks[row].wakeup); /* the kernel compares it, locked */
-    model_hint(&forks[row].owner.limit, sizeof forks[row].owner.limit); /* CAS, or F2 */
+    model_check(odi_forks_make(stack, (odi_team *)&forks, NULL, SLOTS_MINIMUM));
+    model_hint(&stack->word, sizeof stack->word);     /* rechecked by a CAS */
+    model_hint(&stack->asker, sizeof stack->asker);   /* rechecked by a swap */
+    model_hint(&stack->wakeup, sizeof stack->wakeup); /* the kernel compares it, locked */
+    model_hint(&stack->owner.limit, sizeof stack->owner.limit); /* CAS, or F2 */
     model_hint(&published, sizeof published); /* only counted */
 }
+
+/* Makes a stack for thread `row`. */
+static void own(unsigned row) { make_stack(&forks[row]); }
 
 /* Takes what thread `from` has exposed, if anything, and runs it. */
 static void steal_and_run_of(unsigned me, unsigned from)

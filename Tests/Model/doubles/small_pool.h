@@ -97,7 +97,8 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
 
     model_check(injector == &site.injectors[0]);
     while (!(bits & CLOSED)) {
-        if (odi_cas_release(&WAITING, &bits, bits | UINT64_C(1) << number_of(entry), none))
+        /* seq_cst, as the engine's ticket is (S2) */
+        if (odi_cas_seqcst_acquire(&WAITING, &bits, bits | UINT64_C(1) << number_of(entry), none))
             return true;
     }
     return false;

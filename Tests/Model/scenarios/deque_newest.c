@@ -62,3 +62,18 @@ MODEL_SCENARIO(deque_newest_twice, prepare_three, verify, take_two, steal_twice,
 MODEL_REACHES(deque_newest_twice, ledger[0].count == 0, ledger[0].count == 2, ledger[1].count == 2)
 MODEL_SCENARIO(deque_newest_again, prepare_two, verify, take_and_push, steal_twice)
 MODEL_REACHES(deque_newest_again, ledger[0].count == 2, ledger[1].count == 2)
+
+/* What lies below it was pushed a moment ago: who learns of that by the lower bottom reads it all the same (D1). */
+static void prepare_ring(void)
+{
+    prepare_some(0);
+    model_check(odi_deque_make_ring(&deque));
+}
+static void push_two_and_take(void)
+{
+    push();
+    push();
+    take_back();
+}
+MODEL_SCENARIO(deque_newest_of_pushed, prepare_ring, verify, push_two_and_take, steal_twice)
+MODEL_REACHES(deque_newest_of_pushed, ledger_has(0, 1), ledger[1].count == 1)

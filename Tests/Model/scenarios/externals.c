@@ -4,12 +4,17 @@
  * The team has two workers' room and two external threads, of whom one has a fork to expose.
  */
 #include "doubles/lock.h"
+#include "doubles/machine.h"
 
 #include "worker/external.c"
 
 #include "worker/stacks.c"
 
+#include "worker/team.c"
+
+#include "doubles/keep.h"
 #include "doubles/never.h"
+#include "doubles/pages.h"
 #include "model/scenario.h"
 
 static odi_team team;
@@ -20,21 +25,36 @@ static unsigned woken[MODEL_ROWS];
 
 /* ---- the rest of the engine ---- */
 
-static _Thread_local od_forks *unused_self;
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
 bool odi_forks_make(odi_forks *forks, odi_team *in, odi_worker *worker, size_t stack_bytes)
 {
-    return unused_self != NULL;
+    forks->team = in;
+    forks->worker = worker;
+    return true;
 }
 
 void odi_forks_free(odi_forks *forks) {}
 void odi_forks_lose(odi_forks *forks) {}
 
-NEVER(odi_forks_hold_work)
+/* A worker's do, an external thread's do not. */
+bool odi_forks_hold_work(odi_forks *victim) { return victim->worker != NULL; }
 
-void *odi_pages_new(size_t bytes, int node) { return NULL; }
-void odi_pages_free(void *pages, size_t bytes) {}
+NEVER(odi_assignment_init)
+NEVER(odi_assignment_number)
+NEVER(odi_assignment_replan)
+NEVER(odi_deque_free)
+NEVER(odi_idle_init)
+NEVER(odi_idle_wake_all)
+NEVER(odi_injector_forked)
+NEVER(odi_injector_free)
+NEVER(odi_injector_init)
+NEVER(odi_timer_queue_forked)
+NEVER(odi_timer_queue_free)
+NEVER(odi_timer_queue_init)
+int odi_assignment_site(const odi_team *whose, int slot) { return 0; }
+void odi_deque_init(odi_deque *deque, int64_t start, int node) {}
+
 int odi_thread_id(void) { return 1; }
 int odi_thread_cpu_clock(void) { return 1; }
 odi_site *odi_team_nearest_site(odi_team *whose) { return &whose->sites[0]; }
@@ -118,3 +138,32 @@ static void visit(void)
 static void verify_place(void) { model_check(stack >= 1 && odi_load_relaxed(&externals[0].taken) == 0); }
 MODEL_SCENARIO(external_threads_place, prepare_place, verify_place, visit, visit, visit)
 MODEL_REACHES(external_threads_place, stack == 3, stack == 1)
+
+/* ---- who looks for forks finds a thread that has just come, whole (W1, W4) ---- */
+
+static odi_atomic(odi_worker *) slots[1];
+static bool found_an_external, found_a_worker;
+
+static void prepare_nobody(void)
+{
+    team.sites = &site;
+    team.site_count = team.capacity = 1;
+    team.slots = slots;
+    model_check(odi_team_list_workers(&team));
+    odi_store_relaxed(&team.forks_used, true);
+}
+static void enter(void) { model_check(odi_external_enter(&team) != NULL); }
+static void count_externals(void) { found_an_external = odi_externals_here(&team) == 1; }
+MODEL_SCENARIO(external_threads_enter, prepare_nobody, NULL, enter, count_externals)
+MODEL_REACHES(external_threads_enter, found_an_external)
+
+static void list_a_worker(void)
+{
+    odi_lock_acquire(&team.lock);
+    odi_team_make_worker(&team, 0)->present = true;
+    model_check(odi_team_list_workers(&team));
+    odi_lock_release(&team.lock);
+}
+static void look_for_forks(void) { found_a_worker = odi_team_holds_forks(&team, NULL); }
+MODEL_SCENARIO(external_threads_beside_a_new_worker, prepare_nobody, NULL, list_a_worker, look_for_forks)
+MODEL_REACHES(external_threads_beside_a_new_worker, found_a_worker)

@@ -128,6 +128,45 @@ static void verify_3(void) { settle(3); }
 MODEL_SCENARIO(forks_migrate_reuse, prepare_private, verify_3, pop_fork_pop, migrant_1)
 MODEL_REACHES(forks_migrate_reuse, ran[0][0] == 1, ran[1][0] == 1, ran[2][0] == 1)
 
+/* What is left below a pop was forked a moment ago, and its thief is another one than who helps himself (F1, F8). */
+static void prepare_root_out(void)
+{
+    as_owner_0(nothing);
+    be(0);
+    fork_branch(0);
+    model_check(odi_forks_steal(&forks[0]) == branch[0]);
+    own(1);
+    own(2);
+}
+static void fork_two_and_pop(void)
+{
+    be(0);
+    fork_branch(1);
+    fork_branch(2);
+    join_branch(2);
+}
+static void want_and_migrate(void) { odi_forks_want(&forks[0]); migrate(&forks[0]); }
+static void verify_each_at_most_once(void) { model_check(model_sum(ran[1]) <= 1 && model_sum(ran[2]) == 1); }
+MODEL_SCENARIO(forks_migrate_below_a_pop, prepare_root_out, verify_each_at_most_once, fork_two_and_pop, want_and_migrate, thief_2)
+MODEL_REACHES(forks_migrate_below_a_pop, ran[1][2] == 1)
+
+/* The owner has waited for a branch that is over, and forgets it: nobody takes it for one that is forked still (F2). */
+static void prepare_done(void)
+{
+    prepare_root_out();
+    be(0);
+    fork_branch(1);
+    odi_forks_want(&forks[0]);
+    od_fork_asked();
+    be(1);
+    steal_and_run(1);
+    model_check(ran[1][MODEL_ROWS - 1] == 1);
+}
+static void join_one(void) { be(0); join_branch(1); }
+static void verify_done_once(void) { model_check(model_sum(ran[1]) == 1); }
+MODEL_SCENARIO(forks_migrate_what_is_over, prepare_done, verify_done_once, join_one, migrant_1)
+MODEL_ONLY_END(forks_migrate_what_is_over, odi_load_relaxed(&forks[0].owner.limit) == ODI_FORKS_ASKED)
+
 static void want_and_steal(void) { odi_forks_want(&forks[0]); steal_and_run(2); }
 MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1, want_and_steal)
 MODEL_REACHES(forks_ask_and_migrate, ran[0][0] == 1, ran[1][0] == 1, ran[0][1] == 1 && ran[1][2] == 1,
@@ -302,7 +341,6 @@ static void fork_a_third(void)
     be(0);
     fork_branch(2);
 }
-static void want_and_migrate(void) { odi_forks_want(&forks[0]); migrate(&forks[0]); }
 static void want_anew(void) { odi_forks_want(&forks[0]); }
 static void verify_limit(void)
 {
@@ -441,6 +479,36 @@ static void prepare_newcomer(void)
 static void come_and_run_taken(void) { own(1); run_taken(); }
 MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
 MODEL_REACHES(forks_newcomer, model_met(0, "odi_forks_steal") > 0)
+static void come_into_being_and_run_taken(void)
+{
+    odi_forks *mine = model_calloc(1, sizeof *mine);
+
+    make_stack(mine);
+    od_forks_self = &mine->owner;
+    odi_forks_run(mine, &forks[0], branch[0]);
+}
+MODEL_SCENARIO(forks_newcomer_is_slept_for, prepare_newcomer, verify_1, sleep_until_done, come_into_being_and_run_taken)
+MODEL_REACHES(forks_newcomer_is_slept_for, model_slept(0), model_met(0, "odi_forks_want") > 0)
+
+/* ---- a thief whose branch does not end: the joiner that sleeps for it sees what it forks, or is rung (F2) ---- */
+
+static void prepare_at_it(void)
+{
+    prepare_taken();
+    odi_store_release(&branch[0]->thief, &forks[1], F10); /* as odi_forks_run does */
+}
+static void fork_in_it(void)
+{
+    be(1);
+    fork_branch(1);
+}
+static void sleep_for_it(void)
+{
+    be(0);
+    sleep_in_join(&forks[0], branch[0]);
+}
+MODEL_SCENARIO(forks_joiner_is_rung, prepare_at_it, NULL, sleep_for_it, fork_in_it)
+MODEL_REACHES(forks_joiner_is_rung, model_slept(0), model_met(1, "ring") > 0)
 
 /* In these the joiner that waits takes a turn, or goes to sleep by itself. In forks_migrate_reuse it would take twenty seconds, in
  * forks_reuse and forks_inherit_work more than thirty, and the others that wait in a join outgrow the explorer's tables. */

@@ -154,36 +154,7 @@ static void prepare_counted(void)
 MODEL_SCENARIO(idle_counted, prepare_counted, verify_two, submit_counted, searcher_counted, worker_counted)
 MODEL_REACHES(idle_counted, model_slept(1), model_slept(2))
 
-/* Who gives it back without a job looks at the work itself, behind a heavy fence. */
-static bool covered, seen;
-
-static void submit_covered(void)
-{
-    odi_add_seqcst(&tickets, 1, S2);
-    odi_add_release(&waiting, 1, none);
-    odi_fence_light(S1);
-    covered = odi_idle_signal_counted(&idle) == ODI_SIGNAL_COVERED;
-}
-
-static void give_up(void)
-{
-    odi_idle_found(&idle);
-    odi_fence_heavy(S1);
-    seen = has_work();
-}
-
-static void prepare_give_up(void)
-{
-    prepare();
-    model_check(odi_idle_try_search(&idle));
-    model_hint(&tickets, sizeof tickets);
-}
-
-static void verify_seen(void) { model_check(!covered || seen); }
-MODEL_SCENARIO(idle_given_up, prepare_give_up, verify_seen, submit_covered, give_up)
-MODEL_REACHES(idle_given_up, covered, seen)
-
-/* The same with a search that begins meanwhile, and a worker that is half asleep: the
+/* A search that begins meanwhile, and a worker that is half asleep: the
  * submitter's CAS may be what meets the token. */
 static uint32_t announced_epoch;
 

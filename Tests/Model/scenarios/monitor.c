@@ -8,8 +8,11 @@
 
 #include "pool/monitor.c"
 
+#include "worker/steal_fork.c"
+
 #include "doubles/clock.h"
 #include "doubles/futex.h"
+#include "doubles/never.h"
 #include "doubles/thread.h"
 
 #include "model/scenario.h"
@@ -54,11 +57,34 @@ void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
 
 bool odi_team_is_due(odi_team *team) { return false; }
 int64_t odi_timer_queue_stand_by(odi_timer_queue *timers) { return ODI_FOREVER; }
-int64_t odi_clock_cpu(int clock) { return 0; }
+enum { CPU_CLOCK = 7 };
+
+int64_t odi_clock_cpu(int clock)
+{
+    model_check(clock == CPU_CLOCK);
+    return 0;
+}
+
 int odi_thread_sleeps(int id) { return -1; }
 void odi_idle_wake_all(odi_idle *idle) {}
 void odi_reader_join(void) {}
 void odi_reader_leave(void) {}
+
+/* What a thief does but for running what it has. */
+NEVER(odi_externals_excess)
+NEVER(odi_externals_here)
+NEVER(odi_externals_leave_room)
+NEVER(odi_forks_ask)
+NEVER(odi_forks_steal)
+NEVER(odi_forks_visit)
+NEVER(odi_forks_want)
+NEVER(odi_read_begin)
+NEVER(odi_read_end)
+NEVER(odi_team_holds_forks)
+NEVER(odi_team_nearest_site)
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+static unsigned stolen_ran;
+void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot) { stolen_ran++; }
 
 static odi_atomic(bool) has_called;
 
@@ -147,3 +173,37 @@ MODEL_REACHES(monitor_is_not_to_be_had, seen, odi_load_relaxed(&has_called))
 static void arms(void) { odi_pool_arm_monitor(&pool.team); }
 MODEL_SCENARIO(monitor_is_not_to_be_had_by_another, prepare_without, verify_called, arms, submitter, gives_place)
 MODEL_REACHES(monitor_is_not_to_be_had_by_another, seen, odi_load_relaxed(&has_called))
+
+/* A monitor that has seen nothing for a while, and is turned off: who submits arms it again, or it sees the work. */
+static void prepare_on(void)
+{
+    prepare();
+    odi_store_relaxed(&pool.team.attention, 0);
+}
+static void disarms(void) { disarm(&pool.team); }
+static void verify_seen_or_armed(void)
+{
+    model_check(seen || odi_load_relaxed(&pool.monitor_word) == 1);
+}
+MODEL_SCENARIO(monitor_is_turned_off, prepare_on, verify_seen_or_armed, disarms, submitter)
+MODEL_REACHES(monitor_is_turned_off, seen, odi_load_relaxed(&pool.monitor_word) == 1 && !seen)
+
+/* A worker is in a stolen fork: what the monitor needs to look at it is readable (W7). */
+static odi_worker watched;
+static doing looks_like;
+
+static void prepare_watched(void)
+{
+    prepare();
+    watched.team = &pool.team;
+    watched.present = true;
+}
+static void runs_stolen(void)
+{
+    watched.cpu_clock = CPU_CLOCK; /* as it sets itself up */
+    run_stolen(&watched);
+}
+static void looks(void) { looks_like = watch_worker(&watched, 0); }
+static void verify_ran(void) { model_check(stolen_ran == 1 && odi_worker_activity(&watched) == 2); }
+MODEL_SCENARIO(monitor_looks_at_a_thief, prepare_watched, verify_ran, runs_stolen, looks)
+MODEL_REACHES(monitor_looks_at_a_thief, looks_like == FRESH, looks_like == IDLE)

@@ -184,3 +184,21 @@ static void verify_two(void)
 }
 MODEL_SCENARIO(two_arm_against_keep, prepare, verify_two, arm_near, arm_nearer, sleep_once)
 MODEL_REACHES(two_arm_against_keep, model_slept(2))
+
+/* The leader that sleeps until something far is called away for another reason (S3). */
+static void call_away(void)
+{
+    odi_or_seqcst(&team.attention, ODI_SURPLUS, S4); /* as odi_team_set_target does */
+    odi_idle_wake_all(&site.idle);
+}
+static void sleep_unless_called(void)
+{
+    uint32_t epoch = odi_idle_announce(&site.idle, false);
+
+    odi_fence_heavy(S1);
+    if (!(odi_load_relaxed(&team.attention) & ODI_SURPLUS))
+        odi_worker_sleep(&worker, epoch);
+    (void)odi_idle_leave(&site.idle);
+}
+MODEL_SCENARIO(leader_is_called_away, prepare_far, NULL, call_away, sleep_unless_called)
+MODEL_REACHES(leader_is_called_away, model_slept(1), model_met(1, "odi_idle_renew") > 0)
