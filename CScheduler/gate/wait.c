@@ -200,7 +200,8 @@ static bool await(const odi_awaited *set, int64_t deadline_ns)
         if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
             return await(set, deadline_ns);
     }
-    return sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
+    /* Where what it ran was the last of it, nobody is to come in its place. */
+    return odi_watch_is_released(&waiter) || sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
 }
 
 /* ---- queues ---- */

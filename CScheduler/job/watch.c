@@ -93,10 +93,10 @@ static void release(odi_watch *watch, odi_watch_waiter **first)
 
         take_off(waiter);
         bool more = *first != NULL;
-        odi_store_release(&waiter->released, 1, L10);
+        bool sleeps = odi_add_release(&waiter->released, ODI_WATCH_RELEASED, L10) & ODI_WATCH_SLEEPS;
         odi_lock_release(&watch->lock);
         /* `waiter` may be gone by now; the futex call uses its address alone. */
-        if (odi_futex_wake(&waiter->released, 1) > 0)
+        if (sleeps && odi_futex_wake(&waiter->released, 1) > 0)
             odi_woke_a_sleeper = true;
         if (!more)
             return;
@@ -180,9 +180,10 @@ bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter)
 
 bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns)
 {
-    while (odi_load_acquire(&waiter->released, L10) == 0) { /* ended by: release, or the deadline */
-        if (odi_futex_wait(&waiter->released, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
-            return odi_load_acquire(&waiter->released, L10) != 0;
+    while (!odi_watch_is_released(waiter)) { /* ended by: release, or the deadline */
+        odi_or_relaxed(&waiter->released, ODI_WATCH_SLEEPS); /* relaxed: the kernel compares */
+        if (odi_futex_wait(&waiter->released, ODI_WATCH_SLEEPS, deadline_ns) == ODI_FUTEX_TIMED_OUT)
+            return odi_watch_is_released(waiter);
     }
     return true;
 }
@@ -191,7 +192,7 @@ bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter)
 {
     odi_lock_acquire(&set->watch->lock);
     /* relaxed: written under the lock */
-    bool released = odi_load_relaxed(&waiter->released) != 0, met = waiter->met;
+    bool released = odi_load_relaxed(&waiter->released) & ODI_WATCH_RELEASED, met = waiter->met;
     if (!released)
         take_off(waiter);
     odi_lock_release(&set->watch->lock);

@@ -27,9 +27,11 @@
 
 typedef struct odi_notification odi_notification;
 
+enum { ODI_WATCH_RELEASED = 1, ODI_WATCH_SLEEPS = 2 };
+
 /* Somebody who waits, on the stack of who does. */
 typedef struct odi_watch_waiter {
-    odi_atomic(uint32_t) released; /* the waiter may go on, and its frame may be gone */
+    odi_atomic(uint32_t) released; /* it may go on, and its frame may be gone; it sleeps, or is about to */
     bool met;                      /* its moment has come; under the lock, as the rest */
     struct odi_watch_waiter *next, **link;
 } odi_watch_waiter;
@@ -65,6 +67,12 @@ bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter);
 /* Whether the set has been empty since the wait began. The waiter is released when the moment's notifications
  * are made, which may be later; what is submitted from that moment on is none of its. */
 bool odi_watch_is_met(const odi_set *set, odi_watch_waiter *waiter);
+
+/* Whether it has been released: its wait is over, without an end. */
+static inline bool odi_watch_is_released(odi_watch_waiter *waiter)
+{
+    return odi_load_acquire(&waiter->released, L10) & ODI_WATCH_RELEASED;
+}
 
 /* Calls function(context) once, on the thread that finds the set empty first: on this one if
  * it is empty now. False: memory is short. */

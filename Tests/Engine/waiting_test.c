@@ -12,6 +12,7 @@
 #include "include/od_semaphore.h"
 #include "job/group.h"
 #include "topology/topology.h"
+#include "worker/worker.h"
 
 static struct {
     od_pool *pool;
@@ -176,6 +177,26 @@ TEST(groups_that_wait_for_groups_need_no_thread_for_each) { wait_for_groups_in_g
 TEST(groups_that_wait_for_groups_are_shared_by_workers_without_spares)
 {
     wait_for_groups_in_groups(pool_without_spares(3));
+}
+
+static void run_what_it_waits_for(void *unused)
+{
+    for (int i = 0; i < 3; i++) {
+        od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+        (void)od_group_wait(scene.group, INT64_MAX);
+    }
+    atomic_store(&scene.nested, odi_load_relaxed(&odi_worker_self->back_ns) != 0);
+    atomic_store(&scene.ended, 1);
+}
+
+TEST(who_has_run_all_that_it_waits_for_gives_nobody_its_place)
+{
+    begin_with(OD_UNLIMITED, NO_QUEUE);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, run_what_it_waits_for, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 1);
+    assert_int_equal(atomic_load(&scene.inside.visits), 3);
+    assert_false(atomic_load(&scene.nested));
+    end();
 }
 
 static void flood_then_wait(void *unused)
