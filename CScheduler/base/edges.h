@@ -67,6 +67,7 @@
     X(F9, "note -> steal: the count says that the notes are readable")                    \
     X(F10, "thief -> joiner: who runs the slot")                                          \
     /* pool, line */                                                                      \
+    X(P1, "create -> fork: the default pool is readable")                                 \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
     X(P3, "arm, stop -> monitor: why it is woken")                                        \
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \

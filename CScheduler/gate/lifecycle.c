@@ -133,7 +133,6 @@ static void forked(void)
 {
     odi_arena_forked(&odi_queues, forget_what_waits);
     odi_cycles_forked();
-    odi_targets_forked();
     odi_holds_forked();
     hold_again(odi_scopes);
     for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)

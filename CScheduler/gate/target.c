@@ -5,13 +5,11 @@
 #include "base/invariant.h"
 #include "gate/settle.h"
 
-static odi_lock targets;
-
 enum { SENTENCE_BYTES = 1024 };
 
 /* ---- who is on whom ---- */
 
-/* Under the lock of the targets. */
+/* Under the pool's lock of the targets. */
 ODI_COLD static void refuse(od_queue *queue, od_queue *target)
 {
     char path[SENTENCE_BYTES] = "";
@@ -73,7 +71,7 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
 {
     bool has = target == NULL || odi_target_prepare(target);
 
-    odi_lock_acquire(&targets);
+    odi_lock_acquire(&queue->pool->targets_lock);
     odi_lock_acquire(&queue->watch.lock);
     if (target != NULL && !(has && odi_queue_has_more(queue)))
         odi_trap("TaskQueue.setTarget of \"%s\": memory is short", queue->label);
@@ -87,7 +85,7 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
     if (target != NULL)
         odi_target_adopt(queue, target);
     odi_lock_release(&queue->watch.lock);
-    odi_lock_release(&targets);
+    odi_lock_release(&queue->pool->targets_lock);
     if (before != NULL)
         odi_queue_forget_child(before);
 }
@@ -128,9 +126,4 @@ void odi_target_unlock(od_queue *queue)
         odi_lock_release(&each->watch.lock);
         each = next;
     }
-}
-
-void odi_targets_forked(void)
-{
-    targets = (odi_lock){0};
 }

@@ -11,7 +11,7 @@
  *
  * How long a target lives: until no queue has it as its target (`children`).
  *
- * Locks    targets, which guards the chains; order: targets, then queues, from a queue to its
+ * Locks    the pool's, which guards the chains; order: that lock, then queues, from a queue to its
  *          target.
  */
 #ifndef ODI_GATE_TARGET_H
@@ -34,9 +34,6 @@ void odi_target_unlock(od_queue *queue);
 
 /* Whether a drainer has to go back in line, because of its targets. Not held. */
 bool odi_target_wants_back(od_queue *queue);
-
-/* In a forked child. */
-void odi_targets_forked(void);
 
 #pragma GCC visibility pop
 

@@ -1,7 +1,6 @@
 #include "job/record.h"
 
 #include "os/pages.h"
-#include "sleep/lock.h"
 
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
 
@@ -229,6 +228,7 @@ void odi_records_forked(void)
         bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
         odi_store_relaxed(&record->counts, 0); /* odi_record_new makes it known */
+        record->cancel_lock = (odi_lock){0};
         record->outside = 0;
         if (!serves) {
             record->tag = i; /* another thread may have been about to say so */

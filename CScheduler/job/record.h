@@ -39,6 +39,7 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "job/job.h"
+#include "sleep/lock.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -73,6 +74,7 @@ struct odi_record {
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
     uint32_t tag; /* its place in the table, in every generation */
     odi_atomic(uint32_t) key; /* band, and ODI_KEY_BARRIER */
+    uint32_t hash;            /* of queue and key, as its group finds it: see group.c */
     odi_atomic(struct odi_team *) team;
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
@@ -83,8 +85,8 @@ struct odi_record {
     /* Written by every submission and at the end of every run. */
     ODI_LINE_ALIGNED odi_atomic(uint64_t) counts;
     odi_record *next_of_group, **link_of_group; /* under the group's lock */
-    uint32_t outside; /* jobs running on threads that are no workers; under the cancel lock */
-    uint32_t hash;    /* of queue and key, as its group finds it: see group.c */
+    odi_lock cancel_lock; /* orders cancels with the starts and ends that meet them */
+    uint32_t outside;     /* jobs running on threads that are no workers; under the cancel lock */
     odi_record *next_former, *first_former, *last_former; /* see odi_record_serve_again */
     odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c */
 };

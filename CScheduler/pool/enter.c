@@ -89,7 +89,7 @@ void od_forks_leave(od_fork_scope *scope)
 /* ---- the pool of those who have not chosen one ---- */
 
 static odi_lock default_lock;
-static od_pool *default_pool;
+static odi_atomic(od_pool *) default_pool;
 
 /* A creation that another thread was in the midst of is nothing that a forked child could wait for. */
 static void forget_creation(void)
@@ -104,19 +104,23 @@ __attribute__((constructor)) static void register_for_fork(void)
 
 __attribute__((weak)) od_pool *od_default_pool(void)
 {
-    char left_out[256] = "";
+    od_pool *pool = odi_load_acquire(&default_pool, P1);
 
+    if (ODI_LIKELY(pool != NULL))
+        return pool;
+    char left_out[256] = "";
     odi_lock_acquire(&default_lock);
-    if (default_pool == NULL) {
+    pool = odi_load_relaxed(&default_pool); /* relaxed: written under the lock */
+    if (pool == NULL) {
         od_pool_options options;
         char message[256];
 
         od_pool_options_init(&options);
         (void)od_pool_options_from_environment(&options, left_out, sizeof left_out);
-        if (od_pool_create(&options, &default_pool, message, sizeof message) != OD_OK)
-            default_pool = NULL; /* forks run where they are; the next one tries again */
+        if (od_pool_create(&options, &pool, message, sizeof message) != OD_OK)
+            pool = NULL; /* forks run where they are; the next one tries again */
+        odi_store_release(&default_pool, pool, P1);
     }
-    od_pool *pool = default_pool;
     odi_lock_release(&default_lock);
     if (left_out[0] != '\0')
         odi_warn("%s; going on without it", left_out); /* who takes it may fork */

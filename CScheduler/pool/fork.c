@@ -45,14 +45,13 @@ static void after_in_child(void)
     if (had_pools) /* without one nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
-    odi_runs_forked();
     odi_records_forked();
     odi_watches_forked();
     odi_groups_forked();
     odi_overrides_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
-        pool->plan_lock = (odi_lock){0};
+        pool->plan_lock = pool->targets_lock = (odi_lock){0};
         odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
         odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
         pool->still_since = 0;

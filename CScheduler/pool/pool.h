@@ -11,6 +11,7 @@
  *
  * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
  *                                      it sees the work
+ *          P1  create -> fork          the default pool, as it was made
  *          P3  arm, stop -> monitor    why it is woken
  */
 #ifndef ODI_POOL_POOL_H
@@ -55,6 +56,7 @@ struct od_pool {
     od_stop_report last_report;
 
     void *owner; /* the user's word */
+    odi_lock targets_lock; /* gate/target.c's: around a change of what a queue is on */
     od_pool *next_pool; /* all pools of the process, for fork */
 };
 

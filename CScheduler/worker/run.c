@@ -16,9 +16,6 @@
  * the truth. */
 enum { LONGEST_RUN = 512, RESERVED = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 8 };
 
-/* Orders cancels with the starts and ends that meet them. */
-static odi_lock cancel_lock;
-
 static uint64_t place_of(const odi_record *record)
 {
     return (uint64_t)record->tag << PLACE_SHIFT;
@@ -41,10 +38,10 @@ static bool is_cancelled(odi_record *record)
 ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint64_t word)
 {
     odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     bool drained = odi_record_subtract(record, held(word));
     odi_store_release(&worker->run, 0, L4);
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
     return drained;
 }
 
@@ -142,7 +139,7 @@ static void is_in_no_job(odi_worker *worker)
  * False: the job was discarded or diverted, and the word no longer holds it. */
 ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
 {
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: cancels hold the lock */
     bool cancelled = is_cancelled(record);
     bool starts = (word & COUNTED) != 0;
@@ -150,7 +147,7 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
         odi_store_relaxed(&worker->run, word - HELD_ONE); /* relaxed: under the lock */
         is_in_no_job(worker);
     }
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
 
     if (starts)
         return true; /* a canceller took it for a start, so it is one */
@@ -280,10 +277,10 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
 {
     bool starts = true, drained;
 
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     starts = !is_cancelled(record);
     record->outside += starts;
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
 
     if (starts) {
         run_as(record, job);
@@ -292,11 +289,11 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     } else
         odi_job_discard(job);
 
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     odi_watchers watchers = odi_record_watchers(record);
     record->outside -= starts;
     drained = odi_record_subtract(record, 1);
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
     if (drained)
         odi_record_drained(record, watchers);
     return starts;
@@ -310,9 +307,9 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next)
         /* relaxed: a hint. There may be thousands of records without jobs. */
         if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
             continue;
-        odi_lock_acquire(&cancel_lock);
+        odi_lock_acquire(&record->cancel_lock);
         running += record->outside;
-        odi_lock_release(&cancel_lock);
+        odi_lock_release(&record->cancel_lock);
     }
     return running;
 }
@@ -334,11 +331,11 @@ _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 /* Takes one job that is not run off its record's count. False: a cancel has counted it, and it is still there. */
 static bool uncount(odi_record *record)
 {
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     bool counted = is_cancelled(record);
     odi_watchers watchers = odi_record_watchers(record);
     bool drained = !counted && odi_record_subtract(record, 1);
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
     if (drained)
         odi_record_drained(record, watchers);
     return !counted;
@@ -464,22 +461,17 @@ uint64_t odi_record_cancel(odi_team *team, odi_record *record)
 {
     odi_worker *worker;
 
-    odi_lock_acquire(&cancel_lock);
+    odi_lock_acquire(&record->cancel_lock);
     odi_or_relaxed(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE); /* relaxed: L3's fence follows */
     odi_fence_heavy(L3);
     uint64_t started = record->outside;
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
         started += count_started(worker, record);
     uint64_t before = odi_or_acqrel(&record->counts, ODI_COUNTS_CLOSED, L11); /* and L1 */
-    odi_lock_release(&cancel_lock);
+    odi_lock_release(&record->cancel_lock);
 
     odi_invariant(odi_counts_outstanding(before) >= started);
     uint64_t never = odi_counts_outstanding(before) - started;
     odi_add_relaxed(&team->cancelled, never); /* relaxed: a counter */
     return never;
-}
-
-void odi_runs_forked(void)
-{
-    cancel_lock = (odi_lock){0};
 }

@@ -11,7 +11,7 @@
  *
  *     word     record's tag (24) | held (38) | FLUSHING | COUNTED
  *     start    owner: marked as in a job -> held + 1 (L4) -> light fence -> flags. CANCELLED
- *              seen: the cancel lock decides: COUNTED there means that the canceller took this
+ *              seen: the record's cancel lock decides: COUNTED there means that the canceller took this
  *              start for one.
  *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
  *              Otherwise: job count - held, then word = 0 (L4).
@@ -127,8 +127,6 @@ extern _Thread_local od_scope *odi_scopes;
 
 /* The same for a line, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);
-
-void odi_runs_forked(void);
 
 #pragma GCC visibility pop
 

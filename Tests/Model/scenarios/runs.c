@@ -148,6 +148,37 @@ static void verify_after_the_ends(void)
 MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts, cancel)
 MODEL_REACHES(runs_two_workers, never == 0, never == 1, never == 2)
 
+/* A worker's runs of two records, each of which somebody cancels: their locks are two, and their words one. */
+static odi_record *other;
+static uint64_t never_of_other;
+
+static void prepare_two_records(void)
+{
+    prepare_one();
+    other = odi_record_new(&team, &queue, NULL, 2, &owner, NULL);
+    model_check(other != NULL);
+    model_hint(&other->flags, sizeof other->flags); /* as that of the first one */
+    accepted[0] += odi_record_count(other, &queue, NULL, 1);
+}
+static void first_runs_one_of_each(void)
+{
+    run_job(&workers[0], 0);
+    odi_worker_run(&workers[0], odi_job_plain(body, (void *)1, other->tag), ODI_RECORD_CANCELLED);
+    end_run(&workers[0]);
+}
+static void cancel_other(void) { never_of_other = odi_record_cancel(&team, other); }
+static void verify_two_records(void)
+{
+    model_check(written[0] + (int)never == 1 && written[1] + (int)never_of_other == 1);
+    model_check(odi_load_relaxed(&team.cancelled) == never + never_of_other);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&other->counts)) == 0);
+    model_check(workers[0].run_record == NULL && odi_load_relaxed(&workers[0].run) == 0);
+}
+MODEL_SCENARIO(runs_of_two_records, prepare_two_records, verify_two_records, first_runs_one_of_each, cancel, cancel_other)
+MODEL_REACHES(runs_of_two_records, never == 1 && never_of_other == 1, never == 1 && never_of_other == 0,
+              never == 0 && never_of_other == 1, never == 0 && never_of_other == 0)
+
 /* A job of no record goes on as one of the record, or learns that the cancel has counted that; and one whose
  * count is asked for. */
 static unsigned cancelled_within;
