@@ -19,7 +19,9 @@ static void tell_workers(void)
             as++;
         overridden |= as < band ? (as + 1) << (4 * band) : 0;
     }
-    odi_store_relaxed(&odi_overrides.bands, overridden); /* relaxed: a hint */
+    /* relaxed, both: a hint, on a line that all workers read */
+    if (odi_load_relaxed(&odi_overrides.bands) != overridden)
+        odi_store_relaxed(&odi_overrides.bands, overridden);
 }
 
 /* Workers with work of another band look farther only where several bands are hinted at. (Where
@@ -63,7 +65,9 @@ void odi_override_end(odi_override *override)
     }
     tell_workers();
     odi_lock_release(&overrides_lock);
-    odi_and_relaxed(&odi_overrides.yields, ~1u); /* relaxed: a hint. It has come, if it was woken. */
+    /* relaxed, both: a hint, as above. It has come, if it was woken. */
+    if (odi_load_relaxed(&odi_overrides.yields) & 1)
+        odi_and_relaxed(&odi_overrides.yields, ~1u);
 }
 
 void odi_overrides_forked(void)
