@@ -54,6 +54,28 @@ struct EventTests {
         #expect(report.events.delivered == report.events.accepted)
     }
 
+    @Test("that wait since before the boot are heard before a visit that is made after it")
+    func visitBehindWhatWaits() async throws {
+        final class HeldListener: NoOpTask, @unchecked Sendable {
+            let log = Log<Int>()
+            let gate = Gate()
+            override func receive(_ event: any AppEvent) {
+                guard let ping = event as? Ping else { return }
+                if ping.number == 0 { gate.pass() }
+                log.note(ping.number)
+            }
+        }
+        let listener = HeldListener()
+        let app = AppTasks.build([listener])
+        app.post(Ping(number: 0))
+        try await app.booted()
+        app.post(Ping(number: 1))
+        app.forEach { ($0 as? HeldListener)?.log.note(1000) }
+        listener.gate.open()
+        _ = await app.over()
+        #expect(listener.log.all == [0, 1, 1000])
+    }
+
     @Test("of many threads are each heard once")
     func ledger() async throws {
         let listener = Listener()

@@ -111,6 +111,22 @@ extension DropIn {
             #expect(log.all == [8, 0, -4])
         }
 
+        @Test("none begins once the queue is suspended, though its turn in the underlying queue comes")
+        func suspendedBehindItsStart() {
+            let line = DispatchQueue(label: "one at a time")
+            queue.underlyingQueue = line
+            line.suspend()
+            let ran = Box(false)
+            queue.addOperation { ran.value = true }
+            queue.isSuspended = true
+            line.resume()
+            line.sync {}
+            #expect(!ran.value)
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(ran.value)
+        }
+
         @Test("an operation that finishes later holds its place until it says so", arguments: [false, true])
         func asynchronous(keyPaths: Bool) {
             queue.maxConcurrentOperationCount = 1

@@ -75,6 +75,27 @@ extension DropIn {
             timer.cancel()
         }
 
+        @Test("a timer that is set anew forgets what it has not told of its old times")
+        func missedBeforeAnotherSchedule() {
+            let (told, ticked) = (Box(0), DispatchSemaphore(value: 0))
+            let timers = (0..<2).map { _ in DispatchSource.makeTimerSource(queue: queue) }
+            timers[0].setEventHandler { told.change { $0 += 1 } }
+            timers[1].setEventHandler { ticked.signal() }
+            timers[0].schedule(deadline: .now(), repeating: .milliseconds(1))
+            timers[0].activate()
+            timers[0].suspend()
+            queue.sync { told.value = 0 }
+            // Where this one has ticked several times the other has, too, and told nobody.
+            timers[1].schedule(deadline: .now(), repeating: .milliseconds(1))
+            timers[1].activate()
+            for _ in 0..<5 { ticked.wait() }
+            timers[0].schedule(deadline: .distantFuture)
+            timers[0].resume()
+            for _ in 0..<2 { queue.sync {} }
+            #expect(told.value == 0)
+            for timer in timers { timer.cancel() }
+        }
+
         @Test("times of the wall clock tell nothing any more once others have taken their place")
         func wallTimesReplaced() {
             let queue = DispatchQueue(label: "replaced")

@@ -34,8 +34,7 @@ public final class TaskGroup: TaskGroupMember {
     public let startsImmediately: Bool
 
     private struct Content {
-        var members: [String: any TaskGroupMember] = [:]
-        var order: [String: UInt64] = [:]
+        var members: [String: (member: any TaskGroupMember, number: UInt64)] = [:]
         var nextNumber: UInt64 = 0
     }
     private let content = Locked(Content())
@@ -55,9 +54,7 @@ public final class TaskGroup: TaskGroupMember {
     }
 
     private var inOrder: [any TaskGroupMember] {
-        content.withLock { content in
-            content.members.sorted { content.order[$0.key, default: 0] < content.order[$1.key, default: 0] }.map(\.value)
-        }
+        content.withLock { $0.members.values.sorted { $0.number < $1.number }.map(\.member) }
     }
 
     /// Holds a task, whatever its result, until it is over, and starts it.
@@ -128,9 +125,9 @@ public final class TaskGroup: TaskGroupMember {
             content.nextNumber += 1
             // A name of ours has a character that no program's should.
             let id = taskId ?? "\u{0}\(content.nextNumber)"
-            if let old = content.members[id], policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
-            let old = content.members.updateValue(member, forKey: id)
-            content.order[id] = content.nextNumber
+            let old = content.members[id]?.member
+            if let old, policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
+            content.members[id] = (member, content.nextNumber)
             return (id, old === member ? nil : old)
         }
         replaced?.cancel()
@@ -139,9 +136,8 @@ public final class TaskGroup: TaskGroupMember {
 
     private func letGo(of member: AnyObject?, _ id: String) {
         let held = content.withLock { content -> (any TaskGroupMember)? in
-            guard let member, content.members[id] === member else { return nil }
-            content.order[id] = nil
-            return content.members.removeValue(forKey: id)
+            guard let member, content.members[id]?.member === member else { return nil }
+            return content.members.removeValue(forKey: id)?.member
         }
         withExtendedLifetime(held) {}  // given up without the lock
     }
