@@ -59,7 +59,7 @@ static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t ke
 
         if (record == NULL)
             return NULL;
-        if (ODI_LIKELY(odi_record_count(record, queue, group, jobs)))
+        if (ODI_LIKELY(odi_queue_count(record, queue, group, key, jobs)))
             return record;
     }
 }

@@ -85,9 +85,9 @@ static bool take_back(odi_record *record, odi_entry labelled)
     return odi_record_withdraw(record, labelled);
 }
 
-/* Counts the job and decides. False: the record was closed before. *status: memory is short. */
-static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_entry labelled,
-                     od_overflow overflow, verdict *decided, od_status *status)
+/* The record has counted the job. *status: memory is short. */
+static void decide(od_queue *queue, odi_record *record, odi_entry labelled, od_overflow overflow, verdict *decided,
+                   od_status *status)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
     uint32_t band = odi_record_band(record);
@@ -96,8 +96,6 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     odi_settlement settlement;
     odi_wait_node mine;
 
-    if (!odi_record_count(record, queue, group, 1))
-        return false;
     odi_lock_acquire(&queue->watch.lock);
     *decided = judge(queue, overflow, submitter, barrier);
     if (*decided == REFUSED || odi_entry_is_cancelled(labelled)) {
@@ -106,7 +104,7 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
             (void)odi_run_outside(&queue->pool->team, labelled); /* a cancel has counted it */
         else if (!take_back(record, labelled))
             *decided = FITS;
-        return true;
+        return;
     }
     bool pushes = *decided == FITS || *decided == WAITS;
     if (pushes && !odi_inbox_add(&queue->inbox, labelled, NULL)) {
@@ -115,7 +113,7 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
             *decided = REFUSED;
             *status = OD_NO_MEMORY;
         }
-        return true;
+        return;
     }
     if (*decided == WAITS) {
         mine = (odi_wait_node){0};
@@ -138,7 +136,6 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
         (void)odi_run_outside(&queue->pool->team, labelled);
         nested--;
     }
-    return true;
 }
 
 bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job, od_overflow overflow,
@@ -157,8 +154,10 @@ bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
             *status = OD_NO_MEMORY;
         if (*status != OD_OK)
             return odi_pool_refuse(queue->pool, *status, job) == OD_STOPPED;
-        done = try_once(queue, group, record, labelled, overflow, &decided, status);
-        if (!done)
+        done = odi_queue_count(record, queue, group, key, 1);
+        if (done)
+            decide(queue, record, labelled, overflow, &decided, status);
+        else
             (void)odi_record_unlabel(&labelled);
     }
     return decided != REFUSED;

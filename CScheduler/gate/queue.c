@@ -66,9 +66,10 @@ static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
     counts = odi_load_relaxed(&record->counts);
     if (counts & ODI_COUNTS_WATCHED && odi_counts_outstanding(counts) > 0)
         return false;
-    /* The watch comes before the look, so that the last job calls when this look is early. relaxed: who found its
-     * group or its queue empty has seen what its jobs did; a count that is taken back has done nothing. */
-    counts = odi_or_relaxed(&record->counts, ODI_COUNTS_WATCHED);
+    /* The watch comes before the look, so that the last job calls when this look is early. Closed with the very look: a
+     * count that comes before it keeps the record what it is, and one that comes after it is none. L5: acquire, so that
+     * none of the fields that it gets for another queue or group is seen by a count that comes before. */
+    counts = odi_or_acqrel(&record->counts, ODI_COUNTS_WATCHED | ODI_COUNTS_CLOSED, L5);
     if (odi_counts_outstanding(counts) > 0)
         return false;
     if (queue->before == record)

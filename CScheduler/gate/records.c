@@ -154,15 +154,12 @@ static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, 
         odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: nobody pushes before he has a record */
         odi_lock_release(&queue->inbox.lock);
     }
-    odi_record *record =
-        odi_record_new(&queue->pool->team, queue, group, key, &owner, reserve);
+    /* relaxed: written under the lock */
+    uint32_t flags = odi_load_relaxed(&queue->inbox.diverted) ? ODI_RECORD_DIVERTED : 0;
+    odi_record *record = odi_record_new(&queue->pool->team, queue, group, key, flags, &owner, reserve);
 
-    if (record == NULL)
-        return NULL;
-    odi_queue_put_in_front(queue, record);
-    /* relaxed, both: written under the lock; who sees the flag late sees it where the job starts */
-    if (odi_load_relaxed(&queue->inbox.diverted))
-        odi_or_relaxed(&record->flags, ODI_RECORD_DIVERTED);
+    if (record != NULL)
+        odi_queue_put_in_front(queue, record);
     return record;
 }
 

@@ -49,7 +49,7 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
             return submit_without_record(queue, group, key, job, node, reserve);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
             break;
-        if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
+        if (ODI_LIKELY(odi_queue_count(record, queue, group, key, 1)))
             break;
     }
     if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled)))

@@ -37,7 +37,19 @@ ODI_HOT_INLINE odi_record *odi_queue_find_record(od_queue *queue, odi_group *gro
     return odi_pool_is_open(queue->pool) ? odi_queue_make_current(queue, key, reserve) : NULL;
 }
 
-/* The same where there was none: begins the pool, or another thread has done so since. NULL with OD_OK: memory is
+/* Counts jobs on it. False: it is closed or another's by now, nothing is counted, and the caller looks again. */
+ODI_HOT_INLINE bool odi_queue_count(odi_record *record, od_queue *queue, odi_group *group, uint32_t key, uint32_t jobs)
+{
+    if (ODI_UNLIKELY(!odi_record_count(record, queue, group, jobs)))
+        return false;
+    /* A group's may have served another queue when it was found: now it stays what it is. */
+    bool counts = ODI_LIKELY(odi_record_key(record) == key);
+    if (ODI_UNLIKELY(!counts))
+        odi_record_complete(record, jobs);
+    return counts;
+}
+
+/* As odi_queue_find_record where there was none: begins the pool, or another thread has done so since. NULL with OD_OK: memory is
  * short. */
 odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, bool *reserve, od_status *status);
 

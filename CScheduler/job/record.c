@@ -68,7 +68,7 @@ static odi_record *take_record(bool *reserve)
 }
 
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
-                           uint32_t key, const odi_record_owner *owner, bool *reserve)
+                           uint32_t key, uint32_t flags, const odi_record_owner *owner, bool *reserve)
 {
     odi_lock_acquire(&table_lock);
     odi_record *record = take_record(reserve);
@@ -80,6 +80,7 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
     odi_store_relaxed(&record->queue, queue);
     odi_store_relaxed(&record->group, group);
     odi_store_relaxed(&record->key, key);
+    odi_store_relaxed(&record->flags, flags); /* none is added once it is open: a late count for this queue goes by them */
     if (record->owner != owner)
         record->owner = owner; /* a late look at a record is not disturbed */
     record->next_of_queue = record->next_of_group = NULL;
@@ -89,7 +90,6 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
     record->next_of_bucket = NULL;
     odi_or_relaxed(&record->counts, ODI_COUNTS_KNOWN); /* relaxed: closed until the next, which carries it */
     odi_and_acqrel(&record->counts, ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
-    odi_store_relaxed(&record->flags, 0); /* relaxed: its group's lock, or its queue's */
     return record;
 }
 
@@ -97,9 +97,6 @@ void odi_record_free(odi_record *record)
 {
     /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
     odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
-    /* L5: acquire, so that none of the fields that it gets for another queue or group is seen by a count that comes
-     * before this: who has seen some of these, and takes it for his, finds it closed or sees all of them. */
-    odi_or_acqrel(&record->counts, ODI_COUNTS_CLOSED, L5);
     odi_lock_acquire(&table_lock);
     record->next_of_queue = free_records;
     free_records = record;
@@ -119,7 +116,7 @@ bool odi_record_renew(odi_record *record, uint32_t flags)
     odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the job count's CAS */
     while (!open && odi_counts_outstanding(counts) == 0)
         open = odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_CLOSED, L5);
-    /* relaxed: as in odi_record_new */
+    /* relaxed: its group's lock, or its queue's */
     odi_store_relaxed(&record->flags, open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE);
     return open;
 }
@@ -227,7 +224,7 @@ void odi_records_forked(void)
         /* relaxed, all: one thread exists */
         bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
-        odi_store_relaxed(&record->counts, 0); /* odi_record_new makes it known */
+        odi_store_relaxed(&record->counts, serves ? 0 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
         record->cancel_lock = (odi_lock){0};
         record->outside = 0;
         if (!serves) {

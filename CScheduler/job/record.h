@@ -117,10 +117,11 @@ static inline uint32_t odi_record_band(odi_record *record)
 bool odi_records_reserve(void);
 void odi_records_unreserve(void);
 
-/* A record with an empty job count, or NULL when memory is short. `reserve`: whether the caller has one reserved, which
+/* A record with an empty job count and these flags, or NULL when memory is short. `reserve`: whether the caller has one reserved, which
  * is his no more where there was no other; NULL: he has none. */
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
-                           uint32_t key, const odi_record_owner *owner, bool *reserve);
+                           uint32_t key, uint32_t flags, const odi_record_owner *owner, bool *reserve);
+/* It is empty, and its job count closed by who found that. */
 void odi_record_free(odi_record *record);
 
 /* Begins the next generation of a cancelled record, with these flags, as what it was. False: jobs

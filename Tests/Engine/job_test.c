@@ -157,7 +157,7 @@ static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, on_
 
 static odi_record *new_record(void *queue, odi_group *group)
 {
-    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner, NULL);
+    odi_record *record = odi_record_new(NULL, queue, group, 2, 0, &owner, NULL);
 
     assert_non_null(record);
     return record;
@@ -478,7 +478,7 @@ TEST(a_group_that_is_given_up_stays_until_its_notifications_are_made)
 
 static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
 {
-    return odi_record_new(NULL, queue, group, band, &owner, NULL);
+    return odi_record_new(NULL, queue, group, band, 0, &owner, NULL);
 }
 
 TEST(a_group_has_one_record_per_queue_and_band)

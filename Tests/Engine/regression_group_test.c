@@ -274,7 +274,7 @@ QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
     atomic_ullong ran = 0;
 
     for (int i = 0; i < LIVE; i++)
-        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody, NULL);
+        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, 0, &nobody, NULL);
     od_queue_suspend(queue);
     add(queue, count_job, &ran);
     assert_int_equal(atomic_load(&ran), 0);

@@ -33,7 +33,6 @@ _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")))
 
 /* Nothing of these queues is pushed, run or cancelled. */
 NEVER(odi_pool_begin)
-NEVER(odi_queue_carry_out)
 NEVER(odi_queue_raise)
 NEVER(odi_queue_pass_raised)
 NEVER(odi_queue_see_to_drainers)
@@ -42,6 +41,7 @@ NEVER(odi_queue_settle_and_release)
 NEVER(odi_run_outside)
 NEVER(odi_run_outside_of)
 
+void odi_queue_carry_out(od_queue *of, odi_settlement settlement) { model_check(settlement.passes == 0); }
 bool odi_queue_is_clear(const od_queue *queue) { return true; }
 bool odi_queue_has_passes(const od_queue *queue) { return false; }
 
@@ -106,7 +106,7 @@ static void late_submitter(void)
 {
     do {
         counted = find(&other_queue, &group);
-    } while (!odi_record_count(counted, &other_queue, &group, 1));
+    } while (!odi_queue_count(counted, &other_queue, &group, KEY, 1));
 }
 
 static void verify_counted(void)
@@ -144,7 +144,7 @@ static void submitter(void)
 
     do {
         found = find(&queue, NULL);
-    } while (!odi_record_count(found, &queue, NULL, 1));
+    } while (!odi_queue_count(found, &queue, NULL, KEY, 1));
     counted_on[model_thread()] = found;
 }
 
@@ -174,7 +174,7 @@ static void submit_once(void)
 {
     odi_record *found = find(&queue, NULL);
 
-    if (odi_record_count(found, &queue, NULL, 1))
+    if (odi_queue_count(found, &queue, NULL, KEY, 1))
         went_outside = (odi_load_relaxed(&found->flags) & ODI_RECORD_DIVERTED) == 0;
 }
 
@@ -188,3 +188,43 @@ static void verify_outside(void)
 
 MODEL_SCENARIO(queue_keeps_its_line, prepare_open, verify_outside, submit_once, keep_line)
 MODEL_REACHES(queue_keeps_its_line, went_outside, queue.gate.complete)
+
+/* The record of a queue that is over serves its group again, for a queue that keeps its line: who has it by its old name
+ * and counts on it sees that (L5). */
+static void prepare_line(void)
+{
+    prepare_group();
+    odi_store_relaxed(&other_queue.inbox.diverted, true); /* relaxed: one thread exists */
+    other_queue.gate.closed = other_queue.gate.complete = true;
+}
+
+static void serves_the_line(void)
+{
+    odi_queue_reap(&queue);
+    (void)find(&other_queue, &group);
+}
+
+static void submits_to_the_line(void)
+{
+    late_submitter();
+    model_check(odi_load_relaxed(&counted->flags) & ODI_RECORD_DIVERTED);
+}
+
+MODEL_SCENARIO(record_of_another_queue_with_a_line, prepare_line, verify_counted, serves_the_line, submits_to_the_line)
+MODEL_REACHES(record_of_another_queue_with_a_line, counted == record)
+
+/* Or in another band. */
+static void serves_another_band(void)
+{
+    odi_queue_reap(&queue);
+    (void)odi_queue_find_record(&other_queue, &group, KEY + 1, NULL);
+}
+
+static void submits_in_its_band(void)
+{
+    late_submitter();
+    model_check(odi_record_key(counted) == KEY);
+}
+
+MODEL_SCENARIO(record_of_another_band, prepare_group, verify_counted, serves_another_band, submits_in_its_band)
+MODEL_REACHES(record_of_another_band, counted == record)

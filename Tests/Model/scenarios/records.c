@@ -54,7 +54,7 @@ static void count(odi_record *on) { model_check(odi_record_count(on, &old_queue,
 
 static odi_record *make(void *queue)
 {
-    odi_record *made = odi_record_new(no_team, queue, NULL, 2, &owner, NULL);
+    odi_record *made = odi_record_new(no_team, queue, NULL, 2, 0, &owner, NULL);
 
     model_check(made != NULL);
     model_hint(&made->flags, sizeof made->flags); /* asked again behind the count */

@@ -83,7 +83,7 @@ static void prepare(void)
         workers[slot].slot = slot;
         odi_store_relaxed(&slots[slot], &workers[slot]);
     }
-    record = odi_record_new(&team, &queue, NULL, 2, &owner, NULL);
+    record = odi_record_new(&team, &queue, NULL, 2, 0, &owner, NULL);
     model_check(record != NULL);
     model_hint(&record->flags, sizeof record->flags); /* looked at again under the cancel lock */
 }
@@ -155,7 +155,7 @@ static uint64_t never_of_other;
 static void prepare_two_records(void)
 {
     prepare_one();
-    other = odi_record_new(&team, &queue, NULL, 2, &owner, NULL);
+    other = odi_record_new(&team, &queue, NULL, 2, 0, &owner, NULL);
     model_check(other != NULL);
     model_hint(&other->flags, sizeof other->flags); /* as that of the first one */
     accepted[0] += odi_record_count(other, &queue, NULL, 1);
@@ -350,7 +350,7 @@ static void prepare_other(void)
 {
     prepare_one();
     run_job(&workers[0], 0);
-    other_record = odi_record_new(&team, &other_queue, NULL, 2, &owner, NULL);
+    other_record = odi_record_new(&team, &other_queue, NULL, 2, 0, &owner, NULL);
     model_check(odi_record_count(other_record, &other_queue, NULL, 1));
 }
 static void first_begins_other(void)
