@@ -135,6 +135,14 @@ static void is_in_no_job(odi_worker *worker)
     odi_store_relaxed(&worker->jobs, odi_load_relaxed(&worker->jobs) - 1);
 }
 
+/* A run that holds nothing keeps its record no more, which may serve another queue when its last job is told: who is
+ * called then draws no counts on it. */
+static void leave_empty_run(odi_worker *worker)
+{
+    if (worker->run_record != NULL && held(odi_load_relaxed(&worker->run)) == 0) /* relaxed, owner's word */
+        end_this_run(worker);
+}
+
 /* The record has flags. Decides whether the job that the run's word already holds may start.
  * False: the job was discarded or diverted, and the word no longer holds it. */
 ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
@@ -151,10 +159,12 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
 
     if (starts)
         return true; /* a canceller took it for a start, so it is one */
-    if (cancelled) {
+    if (cancelled)
         odi_job_discard(job);
+    leave_empty_run(worker);
+    if (cancelled)
         odi_record_complete(record, 1);
-    } else {
+    else {
         odi_count(&worker->counters.diverted, 1);
         record->owner->divert(record, job);
     }
