@@ -83,6 +83,12 @@ enum { JOBS = 4 };
 #define WAITING (site.injectors[0].tail) /* whose size is not zero then */
 #define CLOSED (UINT64_C(1) << 63)
 
+/* The engine's ticket, which counts a job, is seq_cst (S2), and what it stands for is written after it: one bit is both
+ * here, as late as what is written unless the scenario says otherwise. */
+#ifndef SMALL_POOL_PUSH
+#define SMALL_POOL_PUSH odi_cas_release
+#endif
+
 /* The scenario's. */
 static odi_entry job(unsigned n);
 
@@ -97,8 +103,7 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
 
     model_check(injector == &site.injectors[0]);
     while (!(bits & CLOSED)) {
-        /* seq_cst, as the engine's ticket is (S2) */
-        if (odi_cas_seqcst_acquire(&WAITING, &bits, bits | UINT64_C(1) << number_of(entry), none))
+        if (SMALL_POOL_PUSH(&WAITING, &bits, bits | UINT64_C(1) << number_of(entry), none))
             return true;
     }
     return false;

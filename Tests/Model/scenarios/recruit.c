@@ -3,6 +3,8 @@
  *
  * A worker that has a job ends here, as if it ran for ever.
  */
+#define SMALL_POOL_PUSH odi_cas_seqcst_acquire /* a ticket: who searches looks at these */
+
 #include "doubles/small_pool.h"
 
 static odi_worker *worker_itself;

@@ -145,8 +145,10 @@ static void prepare_unbegun(void)
 
 static void begin(void)
 {
-    if (od_semaphore_wait_async(semaphore, &early) == OD_SEMAPHORE_TAKEN)
+    if (od_semaphore_wait_async(semaphore, &early) == OD_SEMAPHORE_TAKEN) {
+        model_check(written == 1);
         got_it();
+    }
 }
 
 static void end_of_unbegun(void)
@@ -154,5 +156,5 @@ static void end_of_unbegun(void)
     (void)od_semaphore_cancel(semaphore, &early);
     settle(1);
 }
-MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, cancel, signal)
+MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, cancel, write_and_signal)
 MODEL_REACHES(semaphore_cancel_begin, called == 1, granted[0] == 1, model_sum(granted) + called == 0)
