@@ -406,7 +406,8 @@ TEST(a_forked_child_forks_branches_of_its_own)
     assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
 }
 
-static void join_what_the_parent_runs(void *branch) { od_join(branch, gate_job, NULL); }
+static gate not_the_childs;
+static void join_what_the_parent_runs(void *branch) { od_join(branch, gate_job, &not_the_childs); }
 
 /* A child would wait for ever for a thread that it does not have. */
 TEST(a_forked_child_says_that_it_joins_a_branch_that_a_thread_of_its_parent_runs)
