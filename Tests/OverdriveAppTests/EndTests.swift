@@ -92,6 +92,36 @@ struct EndTests {
         #expect(report.problems.contains("a task has not come to an end within the budget: \"stuck\""))
     }
 
+    /// Its budget runs from the end's beginning, as that of one which stops.
+    @Test("gives a task up that boots and does not heed it, and stops what it needed")
+    func budgetOfBooting() async {
+        let (log, begun, gate) = (Log<String>(), Gate(), Gate())
+        defer { gate.open() }
+        let base = noted("base", log)
+        let stuck = AppTask("stuck", dependencies: [base]) { begun.open(); gate.pass() }
+        (base.stopBudget, stuck.stopBudget) = (.seconds(20), .milliseconds(20))
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(20), .milliseconds(200)) }
+        let app = AppTasks.build([base, stuck], options: options)
+        begun.pass()
+        let report = await app.over()
+        #expect(log.all == ["boot base", "stop base"])
+        #expect(report.overBudget == ["\"stuck\""] && report.exitCode == 2 && stuck.isCancelled)
+    }
+
+    @Test("cancels a stop that has spent its budget")
+    func budgetOfPatientStop() async throws {
+        let cancelled = Counter()
+        let patient = AppTask("patient") {} stop: {
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(600)) } catch { cancelled.add() }
+        }
+        patient.stopBudget = .milliseconds(20)
+        let app = try await AppTasks.booted([patient])
+        let report = await app.over()
+        #expect(report.overBudget == ["\"patient\""])
+        for _ in 0..<10_000 where cancelled.count == 0 { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(1)) }
+        #expect(cancelled.count == 1)
+    }
+
     /// One that was spent before the app's own thread had looked for the first time left a report that named nobody.
     @Test("is over when the whole budget is spent, whatever the tasks' are, and names who has not ended", arguments: [0, 200])
     func wholeBudget(milliseconds: Int) async throws {

@@ -195,6 +195,20 @@ struct EventTests {
         #expect(report.notes.contains { $0.contains("threw: the disk is full") })
     }
 
+    @Test("end, and a visit that comes then is made at once to those that are up, where the boot was not over")
+    func visitBehindTheEnd() async throws {
+        let (begun, gate, log) = (Gate(), Gate(), Log<String>())
+        let base = noted("base", Log())
+        let app = AppTasks.build([base, AppTask("slow", dependencies: [base]) { begun.open(); gate.pass() }])
+        begun.pass()
+        app.end()
+        app.forEach { log.note($0.name ?? "") }
+        #expect(log.all == ["base"])
+        gate.open()
+        await app.over()
+        #expect(log.all == ["base"])
+    }
+
     @Test("allSatisfy answers truly: of those that have booted, or asynchronously of all")
     func allSatisfy() async throws {
         let gate = Gate()
@@ -231,7 +245,7 @@ struct EventTests {
     @Test("that wait behind a stuck listener until tasks are stopped are no delivered ones, and the report says so")
     func behindStuckListener() async throws {
         final class Stuck: NoOpTask, @unchecked Sendable {
-            let gate = Gate()
+            let gate = Gate()  // who comes to it has heard an event
             override func receive(_ event: any AppEvent) { gate.pass() }
             override func stop() async throws {
                 gate.open()
@@ -245,7 +259,7 @@ struct EventTests {
         let app = try await AppTasks.booted([stuck], options: options)
         for number in 0..<3 { app.post(Ping(number: number)) }
         let report = await app.over()
-        #expect(report.events == (3, 0, 0, 0))
+        #expect(report.events == (3, 0, 0, 0) && stuck.gate.arrivals == 1)  // it was stopped when the others came
         #expect(
             report.notes == [
                 "3 events or visits that had been accepted were not heard by every task: they waited still when the tasks were stopped"

@@ -1,3 +1,4 @@
+import Glibc
 import OverdriveCore
 import Testing
 
@@ -89,6 +90,33 @@ struct ParallelCollectingTests {
                 }
                 #expect(outcome == (found <= bad ? .success(found) : .failure(Flaw(number: bad))))
             }
+        }
+    }
+
+    /// The one that came last was kept, and the place of the first was told as found.
+    @Test("a search throws the first error, though one from further back comes after it")
+    func errorFromFurtherBack() {
+        let p = Parallel(on: makeScheduler(workers: 2))
+        for _ in 0..<300 {
+            let (back, front) = (Counter(), Counter())
+            var outcome: Result<Int?, Flaw>
+            do throws(Flaw) {
+                outcome = .success(try p.first(0..<2) { i throws(Flaw) in
+                    if i == 0 {
+                        // Not without end: both may be one worker's.
+                        for _ in 0..<1_000 where back.count == 0 { sched_yield() }
+                        front.add()
+                    } else {
+                        back.add()
+                        for _ in 0..<1_000 where front.count == 0 { sched_yield() }
+                        for _ in 0..<10 { sched_yield() }
+                    }
+                    throw Flaw(number: i)
+                })
+            } catch {
+                outcome = .failure(error)
+            }
+            #expect(outcome == .failure(Flaw(number: 0)))
         }
     }
 

@@ -21,6 +21,7 @@ struct QueueExecutorTests {
         func note(_ number: Int) { visits.append(number) }
         func pass(_ crowd: Crowd) { crowd.visit() }
         func label() -> String? { TaskQueue.currentLabel }
+        func value(of key: TaskQueue.SpecificKey<Int>) -> Int? { TaskQueue.getSpecific(key: key) }
         func hold(_ gate: Gate) { gate.pass() }
     }
 
@@ -149,6 +150,7 @@ struct QueueExecutorTests {
             let account = Account(executor())
             await account.deposit()
             #expect(await account.label() == "gone")
+            #expect(await account.value(of: key) == 7)
             #expect(await account.balance == 1)
         }
     }

@@ -75,6 +75,19 @@ struct WaitGroupTests {
 
     // MARK: - Asynchronous waiting
 
+    @Test("is waited for once, and no longer than asked, where the time is short and the queue stays")
+    func shortWait() {
+        let (group, looks) = (WaitGroup(), Counter())
+        group.enter()
+        let result = group.wait(
+            overridingWeak: {
+                looks.add()
+                return queue
+            }, nil, timeout: .milliseconds(1))
+        #expect(result == .timedOut && looks.count == 1)
+        group.leave()
+    }
+
     @Test("is awaited by many tasks at once")
     func asyncWait() async {
         for _ in 0..<50 {

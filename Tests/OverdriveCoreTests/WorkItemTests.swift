@@ -96,6 +96,32 @@ struct WorkItemTests {
         #expect(item.isCancelled)
     }
 
+    /// What was left of that run was taken for one that goes on.
+    @Test("running on two queues is not cancelled by the cancelAll() of one on which its run is over", arguments: [0, 1])
+    func cancelledWhereItIsOver(number: Int) {
+        let queues = (0..<2).map { _ in TaskQueue(scheduler: makeScheduler()) }
+        let (gates, begun) = ([Gate(), Gate()], Counter())
+        let item = WorkItem { gates[begun.add() - 1].pass() }
+        for (gate, queue) in zip(gates, queues) {
+            queue.async(execute: item)
+            #expect(eventually { gate.arrivals == 1 })
+        }
+        gates[number].open()
+        queues[number].waitUntilAllTasksAreFinished()
+        queues[number].cancelAll()
+        #expect(!item.isCancelled)
+        gates[1 - number].open()
+        queues[1 - number].waitUntilAllTasksAreFinished()
+        #expect(!item.isCancelled)
+    }
+
+    @Test("that is let go of before it ran has ended for those that are notified")
+    func letGo() {
+        let told = Counter()
+        WorkItem {}.notify(on: queue) { told.add() }
+        #expect(eventually { told.count == 1 })
+    }
+
     @Test("submitted for later runs then, unless it or its timer is cancelled")
     func later() {
         let runs = Counter()

@@ -225,6 +225,15 @@ extension DropIn {
             #expect(op.isCancelled && op.isFinished)
         }
 
+        @Test("an operation that was cancelled before it is given a dependency does not wait for that")
+        func cancelledBeforeDependency() {
+            let op = BlockOperation { Issue.record("it was cancelled") }
+            op.cancel()
+            op.addDependency(Operation())
+            #expect(op.isReady)
+            queue.addOperations([op], waitUntilFinished: true)
+        }
+
         @Test("cancelling one of a ring lets the other two run")
         func ring() {
             let log = Log<String>()
@@ -310,6 +319,40 @@ extension DropIn {
                     + Array(repeating: "after", count: 5))
         }
 
+        @Test("a barrier whose turn comes while the queue is suspended waits for its resumption")
+        func suspendedBarriers() {
+            let (under, log, gate) = (DispatchQueue(label: "under barriers"), Log<Int>(), Gate())
+            queue.underlyingQueue = under
+            let before = BlockOperation { gate.pass() }
+            queue.addOperation(before)
+            queue.addBarrierBlock { log.note(1) }
+            #expect(eventually { gate.arrivals == 1 })
+            queue.isSuspended = true
+            gate.open()
+            before.waitUntilFinished()
+            under.sync {}
+            #expect(log.all == [])
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == [1])
+        }
+
+        @Test("cancelAllOperations() keeps every barrier from running, and no later operation")
+        func cancelledBarriers() {
+            let (log, gate) = (Log<Int>(), Gate())
+            queue.addOperation { gate.pass() }
+            for number in 1...2 {
+                queue.addBarrierBlock { log.note(number) }
+                queue.addOperation { Issue.record("it was cancelled") }
+            }
+            #expect(eventually { gate.arrivals == 1 })
+            queue.cancelAllOperations()
+            queue.addOperation { log.note(3) }
+            gate.open()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == [3])
+        }
+
         @Test("the blocks of a BlockOperation run at the same time, each once")
         func blocks() {
             let meeting = DispatchGroup()
@@ -338,6 +381,14 @@ extension DropIn {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 op.completionBlock = { continuation.resume() }
                 queue.addOperation(op)
+            }
+            #expect(seen.value === queue)
+            seen.value = nil
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                queue.addBarrierBlock {
+                    seen.value = OperationQueue.current
+                    continuation.resume()
+                }
             }
             #expect(seen.value === queue)
             #expect(OperationQueue.main === OperationQueue.main)
@@ -376,18 +427,18 @@ extension DropIn {
         func lifecycle() {
             weak var gone: OperationQueue?
             let started = DispatchSemaphore(value: 0)
+            let first = BlockOperation { started.signal() }  // kept longer than the queue
             do {
                 let queue = OperationQueue()
                 queue.maxConcurrentOperationCount = 1
                 gone = queue
                 let second = BlockOperation {}
-                let first = BlockOperation { started.signal() }
                 second.addDependency(first)
                 queue.addOperation(second)
                 queue.addOperation(first)
             }
             started.wait()
-            #expect(eventually { gone == nil })
+            #expect(eventually { gone == nil } && first.isFinished)
         }
 
         @Test("the completion block is called once, and let go")
@@ -410,6 +461,7 @@ extension DropIn {
 
         @Test("progress counts once it has a total")
         func progress() {
+            #expect(queue.progress.totalUnitCount == 0)
             queue.addOperations([BlockOperation {}], waitUntilFinished: true)
             queue.waitUntilAllOperationsAreFinished()
             #expect(queue.progress.completedUnitCount == 0)

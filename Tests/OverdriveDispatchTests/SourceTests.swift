@@ -139,9 +139,29 @@ extension DropIn {
             late.cancel()
         }
 
+        @Test("an event that waits on the queue is not told behind suspend() or cancel()", arguments: [true, false])
+        func heldBack(suspends: Bool) {
+            let seen = Log<UInt>()
+            let source = DispatchSource.makeUserDataAddSource(queue: queue)
+            source.setEventHandler { [unowned source] in seen.note(source.data) }
+            source.activate()
+            queue.suspend()
+            source.add(data: 1)
+            if suspends { source.suspend() } else { source.cancel() }
+            queue.resume()
+            queue.sync {}
+            #expect(seen.all == [])
+            guard suspends else { return }
+            source.add(data: 2)
+            source.resume()
+            queue.sync {}
+            #expect(seen.all == [3])
+            source.cancel()
+        }
+
         @Test("a source stops when it is let go, and lets go of its handlers")
         func released() {
-            let census = Census()
+            let (census, cancels) = (Census(), Counter())
             let told = DispatchSemaphore(value: 0)
             do {
                 let timer = DispatchSource.makeTimerSource(queue: queue)
@@ -150,11 +170,16 @@ extension DropIn {
                     tracked.touch()
                     told.signal()
                 }
+                timer.setCancelHandler {
+                    tracked.touch()
+                    cancels.add()
+                }
                 timer.schedule(deadline: .now(), repeating: .milliseconds(1))
                 timer.activate()
                 told.wait()
             }
-            #expect(eventually { census.alive == 0 })
+            // It was not cancelled.
+            #expect(eventually { census.alive == 0 } && cancels.count == 0)
         }
 
         @Test("user data adds up, is joined by bits and is replaced")
@@ -301,6 +326,39 @@ extension DropIn {
             done.wait()
             #expect(text.value == "two")
             file.close(flags: .stop)
+        }
+
+        @Test("a channel's handlers on a concurrent queue come one at a time, in order")
+        func concurrentChannels() throws {
+            var ends: [Int32] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            let (reads, writes) = (ends[0], ends[1])
+            let queue = DispatchQueue(label: "channels", attributes: .concurrent)
+            let (crowd, got, done) = (Crowd(), Box<[UInt8]>([]), DispatchGroup())
+            func channel(_ descriptor: Int32) -> DispatchIO {
+                done.enter()
+                return DispatchIO(type: .stream, fileDescriptor: descriptor, queue: queue) { _ in
+                    close(descriptor)
+                    done.leave()
+                }
+            }
+            let sent = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+            let (reader, writer) = (channel(reads), channel(writes))
+            reader.setLimit(highWater: 512)
+            done.enter()
+            reader.read(offset: 0, length: .max, queue: queue) { isDone, data, _ in
+                crowd.visit {
+                    if let data { got.change { $0 += data } }
+                    sched_yield()
+                }
+                if isDone { done.leave() }
+            }
+            writer.write(offset: 0, data: sent.withUnsafeBytes { DispatchData(bytes: $0) }, queue: queue) { isDone, _, _ in
+                if isDone { writer.close() }
+            }
+            reader.close()
+            done.wait()
+            #expect(crowd.most == 1 && got.value == sent)
         }
     }
 }

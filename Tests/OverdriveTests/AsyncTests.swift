@@ -299,6 +299,58 @@ struct AsyncTests {
         #expect(seen.count == 3)
     }
 
+    @Test("Blocks of a BlockTask that has been cancelled do not begin")
+    func blocksBehindCancel() async {
+        let (begun, holder) = (Counter(), Holder<AnyTask?>(nil))
+        let task = BlockTask(blocks: [
+            { holder.value?.cancel() },
+            { begun.add() },
+            { begun.add() },
+        ])
+        holder.value = task
+        // They have their turn when the first leaves the only worker.
+        TaskQueue(scheduler: makeScheduler(workers: 1)).add(task: task)
+        #expect(await task.result().error is CancellationError && begun.count == 0)
+        holder.value = nil
+    }
+
+    /// Who had seen no task before the closure ran did not look again.
+    @Test("A queue waits for a task that its last closure adds and that waits for another one", arguments: [true, false])
+    func waitsForTaskOfClosure(blocking: Bool) async throws {
+        let (queue, (other, say)) = (TaskQueue(scheduler: makeScheduler()), spoken())
+        let (gate, dependent) = (Gate(), Task.inline { 1 })
+        dependent.add(dependency: other)
+        try await queue.add {}.value
+        await queue.drained()
+        queue.async {
+            gate.pass()
+            queue.add(task: dependent)
+        }
+        let (returned, waiters) = (Log<Bool>(), Log<String>())
+        // It waits for the closure, and has seen no task.
+        if blocking {
+            onThread {
+                waiters.note(thisThread())
+                queue.waitUntilAllTasksAreFinished()
+                returned.note(dependent.isFinished)
+            }
+            while waiters.all.isEmpty { await Task.yield() }
+            #expect(comesToRest(Set(waiters.all)))
+        } else {
+            AsyncTask.immediate {
+                await queue.drained()
+                returned.note(dependent.isFinished)
+            }
+        }
+        gate.open()
+        while dependent.state == .initialized { await Task.yield() }
+        // Time for one who is wrong.
+        for _ in 0..<50 where returned.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        say(.value(1))
+        while returned.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(returned.all == [true])
+    }
+
     @Test("A BlockTask whose blocks a shutdown takes back has not succeeded")
     func blocksTakenBack() async {
         let scheduler = makeScheduler(workers: 1)
@@ -414,6 +466,10 @@ struct AsyncTests {
         raised.qos = .userInitiated
         TaskQueue(qos: .utility).add(task: raised)
         #expect(try await raised.value == .userInitiated)
+        let below = Task.async { TaskQueue.QoS.current }
+        below.qos = .background
+        TaskQueue(qos: .utility).add(task: below)
+        #expect(try await below.value == .utility)
     }
 
     @Test("Handlers of the end are called, though their queue takes them back")

@@ -126,6 +126,43 @@ struct ChainTests {
         #expect(transforms.count == 0 && begun.count == 0)
     }
 
+    @Test("A task that a closure returns after it has cancelled the chain is not kept")
+    func cancelledWithinTransform() {
+        let (source, emit) = spoken()
+        let (census, chain) = (Census(), Holder<AnyTask?>(nil))
+        let following = source.then { _ -> Task<Int> in
+            chain.value?.cancel()
+            let tracked = census.newborn()
+            return Task.inline {
+                tracked.touch()
+                return 1
+            }
+        }
+        chain.value = following
+        following.start()
+        emit(.update(1))
+        #expect(following.result?.error is CancellationError && census.died == 1 && source.isExecuting)
+        chain.value = nil
+        source.cancel()
+    }
+
+    @Test("What the task of the update before says is heard no more, though that one goes on")
+    func updatesOfTheOneBefore() {
+        let (source, emit) = spoken()
+        let ((first, sayFirst), (second, saySecond)) = (spoken(), spoken())
+        let heard = Log<Int>()
+        let following = source.then { number -> Task<Int> in number == 1 ? first : second }
+        following.onUpdate { heard.note($0) }
+        following.start()
+        emit(.update(1))
+        sayFirst(.update(10))
+        emit(.update(2))
+        sayFirst(.update(11))
+        saySecond(.update(20))
+        #expect(heard.all == [10, 20] && first.isExecuting)
+        for task in [following, source, first, second] { task.cancel() }
+    }
+
     @Test("Updates whose queue discards them cancel the task that is switched to it")
     func switchedToWhatDiscards() async {
         let (source, emit) = spoken()

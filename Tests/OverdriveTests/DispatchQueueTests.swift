@@ -110,7 +110,7 @@ struct DispatchQueueTests {
         onThreads(1) { _ in
             for _ in 0..<20 { queue.async { runs.add() } }
             queue.waitUntilAllTasksAreFinished()
-            #expect(runs.count == 40)
+            #expect(runs.count == 40 && queue.runningTaskCount == 0)
         }
     }
 
@@ -136,7 +136,7 @@ struct DispatchQueueTests {
     @Test("knows its closures, and keeps values for them")
     func whereabouts() async {
         let queue = TaskQueue(queue: legacy)
-        let other = TaskQueue.serial(label: "other")
+        let (other, inner) = (TaskQueue.serial(label: "other"), TaskQueue(queue: DispatchQueue(label: "inner")))
         let key = TaskQueue.SpecificKey<String>()
         queue.setSpecific(key: key, value: "mine")
         queue.assertNotOnQueue()
@@ -150,11 +150,13 @@ struct DispatchQueueTests {
                 queue.assertOnQueue()
                 seen.note(TaskQueue.currentLabel)
             }
+            inner.sync { seen.note(TaskQueue.currentLabel) }
+            seen.note(TaskQueue.currentLabel)
         }
         await queue.drained()
         queue.sync { queue.assertOnQueue() }
         queue.assertNotOnQueue()
-        #expect(seen.all == ["mine", "legacy", "other"])
+        #expect(seen.all == ["mine", "legacy", "other", "inner", "legacy"])
         #expect(TaskQueue.getSpecific(key: key) == nil)
     }
 

@@ -99,6 +99,17 @@ struct HandlerTests {
         #expect(census.died == 1)
     }
 
+    @Test("of a cancellation that did not come are let go of at the end, though the task is kept")
+    func unusedCancelHandlers() {
+        let (task, census) = (Task.inline { 1 }, Census())
+        do {
+            let tracked = census.newborn()
+            task.onCancel { tracked.touch() }
+        }
+        task.start()
+        #expect(task.result?.value == 1 && census.alive == 0)
+    }
+
     @Test("are let go of, and so are body and task")
     func leaks() async throws {
         let census = Census()
