@@ -113,6 +113,7 @@ final class Lifecycle: Sendable {
             _ = task.move(from: .waiting, to: .withdrawn)
             return false
         }
+        if task.place == .booting { return true }  // one more attempt
         // The end may have withdrawn it meanwhile.
         guard task.move(from: .waiting, to: .booting) else { return false }
         task.startedAt.store(monotonicNow(), ordering: .releasing)

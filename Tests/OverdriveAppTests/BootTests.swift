@@ -141,6 +141,25 @@ struct BootTests {
         await #expect(throws: AppError.self) { try await app.booted() }
     }
 
+    /// The second attempt was refused, as if the app had been about to end.
+    @Test("attempts a task again that may be, and forgets what it said of the attempt before")
+    func retries() async throws {
+        final class Unsteady: AppTask, @unchecked Sendable {
+            let attempts = Counter()
+            override func main() {
+                guard attempts.add() == 1 else { return setFinished() }
+                fail(Broken())
+                fail(Broken())
+            }
+        }
+        let task = Unsteady()
+        task.retry(1)
+        let app = try await AppTasks.booted([task])
+        let report = await app.over()
+        #expect(task.attempts.count == 2 && report.failure == nil && report.exitCode == 0)
+        #expect(report.notes == [] && report.tasks.map(\.outcome) == [.stopped])
+    }
+
     @Test("fails when a task outlasts its limit, and names it")
     func limit() async {
         let log = Log<String>()

@@ -133,6 +133,37 @@ struct EndTests {
         #expect(report.overBudget == ["\"stuck\""] && report.exitCode == 2)
     }
 
+    @Test("that is asked for when the last task has booted keeps finished() from being called")
+    func behindTheLastTask() async {
+        let (isOpen, finished) = (Counter(), Counter())
+        let last = AppTask("last") {
+            while isOpen.count == 0 { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(1)) }
+        }
+        let app = AppTasks.build([last], options: testOptions { $0.workers = 1 }) { finished.add() }
+        // Behind the app's own handler, on its only worker.
+        last.onCompletion { app.end() }
+        isOpen.add()
+        let report = await app.ended()
+        #expect(finished.count == 0 && report.bootTime == nil && report.failure == nil)
+        await #expect(throws: AppError.self) { try await app.booted() }
+    }
+
+    @Test("that is asked for more urgently while closures are waited for waits a moment more")
+    func hurriedDrain() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(60), .seconds(60)) }
+        let app = try await AppTasks.booted([], options: options)
+        TaskQueue(scheduler: app.scheduler).async { gate.pass() }
+        app.end()
+        // Mostly it waits for the closure then.
+        try await AsyncTask<Never, Never>.sleep(for: .milliseconds(100))
+        app.end(cancelling: true)
+        let report = await app.ended()
+        #expect(report.closures?.stuck == 1)
+        #expect(try #require(report.endTime) < .seconds(40))
+    }
+
     @Test("that is asked for more urgently cancels what stops, still in reverse order")
     func cancelling() async throws {
         let (log, stopping) = (Log<String>(), Gate())

@@ -145,10 +145,12 @@ struct EventTests {
         let app = try await AppTasks.booted([Listener(), AppTask("held") {} stop: { gate.pass() }])
         app.end()
         #expect(app.post(Ping(number: 1)) == .postedAfterEnd(event: "Ping"))
+        app.post(MemoryPressure(threshold: .init(stall: .milliseconds(1))))
         gate.open()  // the report is made only then
         let report = await app.ended()
-        #expect(report.events.refused == 1)
-        #expect(report.notes.contains { $0.contains("after the end of the app had begun") })
+        #expect(report.events.refused == 2)
+        // Of the first.
+        #expect(report.notes.filter { $0.contains("after the end of the app had begun") }.map { $0.contains("Ping") } == [true])
         #expect(app.post(Ping(number: 2)) != nil)
     }
 
@@ -306,6 +308,18 @@ struct EventTests {
         let report = await app.over()
         #expect(hasCome && heard.all.allSatisfy { $0.threshold == options.memoryPressure })
         #expect(report.notes == [])
+    }
+
+    @Test("of memory pressure leave no descriptor behind where the kernel refuses to tell")
+    func pressureRefused() {
+        let notes = Log<String>()
+        let source = PressureSource(.init(stall: .milliseconds(150)), files: ["/dev/full"]) { notes.note($0) }
+        #expect(source == nil && notes.all.count == 1 && notes.all.allSatisfy { $0.contains("/dev/full") })
+        let open = (0..<1024).filter { number in
+            var path = [CChar](repeating: 0, count: 64)
+            return readlink("/proc/self/fd/\(number)", &path, 63) == 9 && path.starts(with: "/dev/full".utf8.map(CChar.init))
+        }
+        #expect(open == [])
     }
 
     @Test("of memory pressure are asked for in the kernel's words")

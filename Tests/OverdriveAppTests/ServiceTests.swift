@@ -142,6 +142,51 @@ struct ServiceTests {
         #expect(said.all.joined().contains("can never be made"))
     }
 
+    /// What a service had waited for was taken for what it waits for still.
+    @Test("that have waited for another one are waited for in their turn by what that one began")
+    func waitIsOver() {
+        let (locator, scheduler, thread) = (ServiceLocator(), makeScheduler(), Log<String>())
+        let (makesB, bIsMade, hasB, aIsMade) = (Gate(), Gate(), Gate(), Gate())
+        let said = Log<String>()
+        locator.add {
+            Register(.unique) { () -> A in
+                _ = locator.module(for: B.self)
+                hasB.open()
+                aIsMade.pass()
+                return A()
+            }
+            Register(.unique) { () -> B in
+                makesB.open()
+                bIsMade.pass()
+                // Its values are those of this place.
+                AsyncTask(executorPreference: scheduler) {
+                    hasB.pass()
+                    thread.note(thisThread())
+                    do {
+                        _ = try locator.resolve(A.self)
+                        said.note("found")
+                    } catch { said.note("\(error)") }
+                }
+                return B()
+            }
+        }
+        onThreads(3) { number in
+            switch number {
+            case 0: _ = locator.module(for: B.self)
+            case 1:
+                makesB.pass()
+                thread.note(thisThread())
+                _ = locator.module(for: A.self)
+            default:
+                #expect(eventually { thread.all.count == 1 } && comesToRest(Set(thread.all)))
+                bIsMade.open()
+                #expect(eventually { thread.all.count == 2 } && comesToRest(Set(thread.all.suffix(1))))
+                aIsMade.open()
+            }
+        }
+        #expect(eventually { said.all == ["found"] })
+    }
+
     @Test("are resolved by eight threads at once, and all see one instance")
     func threads() {
         for _ in 0..<200 {

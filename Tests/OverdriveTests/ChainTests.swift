@@ -126,6 +126,20 @@ struct ChainTests {
         #expect(transforms.count == 0 && begun.count == 0)
     }
 
+    @Test("The task of the update before is cancelled, whoever holds it, where the chain has begun it")
+    func cancelsTheOneBefore() {
+        let (source, emit) = spoken()
+        let (first, second) = (Task<Int> { _ in {} }, Task<Int> { _ in {} })
+        let following = source.then { number -> Task<Int> in number == 1 ? first : second }
+        following.start()
+        emit(.update(1))
+        #expect(first.isExecuting)
+        emit(.update(2))
+        #expect(first.isCancelled && second.isExecuting)
+        for task in [following, source] { task.cancel() }
+        #expect(second.isCancelled)
+    }
+
     @Test("A task that a closure returns after it has cancelled the chain is not kept")
     func cancelledWithinTransform() {
         let (source, emit) = spoken()

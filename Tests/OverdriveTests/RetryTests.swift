@@ -79,6 +79,17 @@ struct RetryTests {
         #expect((await task.result().error as? Flaw)?.number == 3)
     }
 
+    @Test("do not follow an attempt that ends with CancellationError")
+    func cancellationErrors() async {
+        let runs = Counter()
+        let task = Task<Int>.inline {
+            runs.add()
+            throw CancellationError()
+        }.retry(3)
+        TaskQueue().add(task: task)
+        #expect(await task.result().error is CancellationError && runs.count == 1)
+    }
+
     @Test("wait longer each time, up to a cap, give or take the jitter")
     func backoff() async throws {
         let policy = RetryPolicy(times: 9, delay: .exponential(.milliseconds(100), cap: .seconds(1)))
