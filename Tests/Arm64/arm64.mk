@@ -8,10 +8,11 @@
 ARM64_CC    := aarch64-linux-gnu-gcc
 ARM64       := .build/arm64
 ARM64_LIB   := $(ARM64)/sysroot/usr/lib/aarch64-linux-gnu
+# gcc 12 takes an atomic operation on what may be NULL for one that overflows it.
 ARM64_FLAGS := -std=c11 -g -O2 -fno-builtin-malloc -D_GNU_SOURCE -DODI_CHECKED -DEMULATED \
                -ICScheduler -ICScheduler/include -ITests \
                -isystem $(ARM64)/sysroot/usr/include -isystem $(ARM64)/sysroot/usr/include/aarch64-linux-gnu \
-               -Wall -Wextra -Wconversion -Werror
+               -Wall -Wextra -Wconversion -Werror -Wno-stringop-overflow
 ARM64_LIBS  := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) -pthread -lurcu-memb -lurcu-common -lnuma -lcmocka
 
 ARM64_ENGINE  := $(sort $(shell find CScheduler -name '*.c'))
@@ -43,7 +44,12 @@ $(ARM64)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@$(NICE) $(ARM64_CC) $(ARM64_FLAGS) -MMD -MP -c $< -o $@
 
-$(ARM64)/bin/%: $(ARM64)/obj/Tests/%.o $(ARM64_OBJECTS)
+# A test that includes one of the engine's files takes the others from the archive.
+$(ARM64)/engine.a: $(ARM64_OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(ARM64)/bin/%: $(ARM64)/obj/Tests/%.o $(ARM64)/engine.a
 	@mkdir -p $(@D)
 	@$(NICE) $(ARM64_CC) $^ $(ARM64_LIBS) -o $@
 
