@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "worker/recruit.h"
+
 /* ---- verdicts ---- */
 
 static _Noreturn void leave(const char *verdict, int status, const char *format,
