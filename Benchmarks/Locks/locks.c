@@ -5,7 +5,7 @@
  * THREADS threads do the row's operation, OPERATIONS times in all. Printed is, for each lock by the expression that the
  * source calls it by: how often it was taken and found taken, per 1,000 operations, and for how many ticks of the processor's
  * clock it was held, which counts none of more than 10,000; then futex calls, membarriers and ticks per operation. The engine is compiled with
- * counted/sleep/lock.h in front, and linked with --wrap=syscall.
+ * counted/sleep/lock.h in front, and linked with --wrap for what waits in the kernel.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -184,6 +184,13 @@ static void fall_out(int me)
         give_turn(next);
 }
 
+/* Before a thread waits for others outside of the engine, or in the kernel: its turn is the next one's. */
+static void leave_step(void)
+{
+    if (in_step)
+        fall_out((int)(my_counts() - counts));
+}
+
 void __sanitizer_cov_trace_pc(void);
 
 void __sanitizer_cov_trace_pc(void)
@@ -214,9 +221,18 @@ long __wrap_syscall(long number, ...)
         my_counts()->futexes += number == SYS_futex;
         my_counts()->membarriers += number == SYS_membarrier;
     }
-    if (in_step)
-        fall_out((int)(my_counts() - counts));
+    leave_step();
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+void __real_urcu_memb_synchronize_rcu(void);
+void __wrap_urcu_memb_synchronize_rcu(void);
+
+/* It waits for readers, which may wait for their turn. */
+void __wrap_urcu_memb_synchronize_rcu(void)
+{
+    leave_step();
+    __real_urcu_memb_synchronize_rcu();
 }
 
 /* ---- rows ---- */
@@ -328,8 +344,7 @@ static void act(void *unused)
     for (int i = 0; i < each; i++)
         rows[row].operation(&here);
     odi_add_relaxed(&ticks, od_loop_ticks() - since);
-    if (in_step)
-        fall_out((int)(my_counts() - counts));
+    leave_step();
     meet(&done);
     odi_store_relaxed(&counting, false);
     od_group_release(here.group);
@@ -352,6 +367,7 @@ static void run(void)
         else if (pthread_create(&outside[i], NULL, act_outside, NULL) != 0)
             abort();
     }
+    leave_step(); /* a worker may have begun to count while this thread still submitted */
     while (odi_load_acquire(&done, none) < threads)
         sched_yield();
     for (int i = 0; i < threads && !rows[row].on_worker; i++)
