@@ -187,7 +187,7 @@ TEST(a_thread_knows_whether_it_is_the_first_and_where_it_is)
     assert_true(od_thread_is_main());
     assert_true(another_thread_says_so());
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &all))
             continue;
         CPU_ZERO(&one);
