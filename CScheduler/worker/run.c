@@ -135,8 +135,8 @@ static void is_in_no_job(odi_worker *worker)
     odi_store_relaxed(&worker->jobs, odi_load_relaxed(&worker->jobs) - 1);
 }
 
-/* A run that holds nothing keeps its record no more, which may serve another queue when its last job is told: who is
- * called then draws no counts on it. */
+/* A run that holds nothing is over: who is called by what follows is in none of its queue's jobs, and draws no counts
+ * on a record that nothing keeps. */
 static void leave_empty_run(odi_worker *worker)
 {
     if (worker->run_record != NULL && held(odi_load_relaxed(&worker->run)) == 0) /* relaxed, owner's word */
@@ -159,12 +159,11 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
 
     if (starts)
         return true; /* a canceller took it for a start, so it is one */
-    if (cancelled)
-        odi_job_discard(job);
     leave_empty_run(worker);
-    if (cancelled)
+    if (cancelled) {
+        odi_job_discard(job);
         odi_record_complete(record, 1);
-    else {
+    } else {
         odi_count(&worker->counters.diverted, 1);
         record->owner->divert(record, job);
     }

@@ -153,4 +153,37 @@ QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters)
     }
 }
 
+static struct {
+    od_queue *queue;
+    atomic_int told, inside;
+} end_of_cancelled;
+
+static void look_around(void *unused)
+{
+    atomic_fetch_add(&end_of_cancelled.inside, od_queue_is_current(end_of_cancelled.queue));
+    atomic_fetch_add(&end_of_cancelled.told, 1);
+}
+
+/* The worker that finds the job cancelled tells its end, and believed itself inside it: a sync there came in where it had
+ * to wait. */
+QUEUE_TEST(the_end_of_a_job_that_was_cancelled_is_told_outside_of_it)
+{
+    od_pool *lone = lone_worker();
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    memset(&end_of_cancelled, 0, sizeof end_of_cancelled);
+    end_of_cancelled.queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "test");
+    hold_a_worker(lone, &door);
+    add(end_of_cancelled.queue, count_job, &ran);
+    assert_int_equal(od_queue_cancel_all(end_of_cancelled.queue), 1);
+    assert_int_equal(od_queue_notify(end_of_cancelled.queue, look_around, NULL), OD_OK);
+    assert_int_equal(atomic_load(&end_of_cancelled.told), 0);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&end_of_cancelled.told) == 1);
+    assert_int_equal(atomic_load(&end_of_cancelled.inside), 0);
+    assert_int_equal(atomic_load(&ran), 0);
+    end_pool(lone, end_of_cancelled.queue);
+}
+
 GUARDED_PROGRAM
