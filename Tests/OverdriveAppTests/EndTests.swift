@@ -81,8 +81,8 @@ struct EndTests {
         defer { gate.open() }
         let base = noted("base", log)
         let stuck = AppTask("stuck", dependencies: [base]) {} stop: { gate.pass() }
-        stuck.stopBudget = .milliseconds(20)
-        let options = testOptions { $0.endBudget = .seconds(2) }
+        (base.stopBudget, stuck.stopBudget) = (.seconds(20), .milliseconds(20))
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(20), .milliseconds(200)) }
         let app = try await AppTasks.booted([base, stuck], options: options)
         let report = await app.over()
         #expect(log.all == ["boot base", "stop base"])

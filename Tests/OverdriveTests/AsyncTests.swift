@@ -454,6 +454,23 @@ struct AsyncTests {
         #expect(first.tasks.isEmpty && first.pendingTaskCount == 0 && chosen.pendingTaskCount == 0)
     }
 
+    @Test("A place that a task has given up runs nothing, though it comes first")
+    func placeGivenUp() throws {
+        let (first, chosen) = (TaskQueue.serial(label: "first"), TaskQueue.serial(label: "chosen"))
+        for queue in [first, chosen] { queue.suspend() }
+        let task = Task.inline { TaskQueue.currentLabel }
+        let dependent = Task.inline { TaskQueue.currentLabel }
+        dependent.add(dependency: task)
+        first.add(task: dependent)
+        chosen.add(task: task)
+        first.resume()
+        first.sync {}  // behind that place
+        #expect(task.state == .ready)
+        chosen.resume()
+        #expect(try task.wait() == "chosen")
+        #expect(try dependent.wait() == "first")
+    }
+
     @Test("An asynchronous body knows its quality of service")
     func qosOfAsyncBody() async throws {
         for qos in TaskQueue.QoS.allCases {
