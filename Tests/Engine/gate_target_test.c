@@ -260,9 +260,11 @@ QUEUE_TEST(what_is_submitted_after_a_targets_suspension_waits)
 /* ---- the same, with the drainer held where it has looked and not yet taken ---- */
 
 static atomic_bool is_suspended;
+static atomic_int suspends; /* the thread */
 
 static void *suspend_and_say_so(void *target)
 {
+    atomic_store(&suspends, odi_thread_id());
     od_queue_suspend(target);
     atomic_store(&is_suspended, true);
     return NULL;
@@ -294,8 +296,12 @@ QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
     gate_open(&door);
     assert_comes_true(odi_load_relaxed(mark) != 0); /* relaxed: nothing follows from it */
     pthread_create(&suspender, NULL, suspend_and_say_so, target);
-    for (int look = 0; look < 100 && !atomic_load(&is_suspended); look++)
-        odi_clock_sleep(ODI_MILLISECOND);
+    /* It is through, or sleeps for the target's lock: for good, and not for one that a busy machine holds up. */
+    for (int asleep = 0; asleep < 50 && !atomic_load(&is_suspended); odi_clock_sleep(ODI_MILLISECOND)) {
+        int id = atomic_load(&suspends);
+
+        asleep = id != 0 && odi_thread_sleeps(id) == 1 ? asleep + 1 : 0;
+    }
     bool suspended_before = atomic_load(&is_suspended);
     submit_within(queue, count_job, &ran);
     odi_lock_release(&queue->inbox.lock);
