@@ -2,6 +2,7 @@
  * places of the target were held by callers that waited for what needs one. */
 #include "Support/crowd.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -183,6 +184,24 @@ QUEUE_TEST(a_caller_from_outside_is_lent_a_holders_place)
     atomic_store(&place.go, true);
     pthread_join(thread, NULL);
     assert_all_ran(3, 0, 2);
+    end_places();
+}
+
+/* More than are taken out of a line at once; the holders wait until they have left. */
+QUEUE_TEST(many_callers_from_outside_are_lent_holders_places)
+{
+    enum { CALLERS = ODI_SIEVE_MOST + 6 };
+    pthread_t threads[CALLERS];
+
+    begin_places(2);
+    place.on_it = queue_on(place.target, CALLERS, "on it");
+    place.alone = true;
+    hold_all(place.target, 2);
+    start_threads(threads, CALLERS, sync_from_outside);
+    assert_comes_true(waiting_in(place.target) == CALLERS);
+    atomic_store(&place.go, true);
+    join_threads(threads, CALLERS);
+    assert_all_ran(2 + CALLERS, 0, 2);
     end_places();
 }
 

@@ -133,11 +133,18 @@ QUEUE_TEST(several_producers_keep_the_limit_and_their_order)
 static struct {
     od_queue *queue;
     atomic_ullong ran;
-    unsigned in_order;
+    atomic_uint in_order;
     gate door;
 } nest;
 
-static void submit_ten(void *unused) { add_many(nest.queue, 10, count_job, &nest.ran); }
+/* More than may be one within the other. One of them may find room. */
+static void submit_forty(void *unused)
+{
+    uint64_t before = atomic_load(&nest.ran);
+
+    add_many(nest.queue, 40, count_job, &nest.ran);
+    nest.in_order += atomic_load(&nest.ran) - before >= 39;
+}
 
 /* Its own queue is full, and nobody but this job's thread could ever make room. */
 QUEUE_TEST(a_job_that_asks_for_it_runs_what_it_submits_to_its_own_full_queue)
@@ -145,9 +152,11 @@ QUEUE_TEST(a_job_that_asks_for_it_runs_what_it_submits_to_its_own_full_queue)
     for (size_t i = 0; i < WIDTHS; i++) {
         nest.queue = limited(widths[i], 1, OD_OVERFLOW_RUNS);
         atomic_store(&nest.ran, 0);
-        add_many(nest.queue, 5, submit_ten, NULL);
+        nest.in_order = 0;
+        add_many(nest.queue, 5, submit_forty, NULL);
         end_queue(nest.queue);
-        assert_int_equal(atomic_load(&nest.ran), 50);
+        assert_int_equal(atomic_load(&nest.ran), 200);
+        assert_true(widths[i] != 1 || nest.in_order == 5);
     }
 }
 
@@ -381,6 +390,23 @@ QUEUE_TEST(what_is_refused_is_counted_and_never_runs)
     assert_int_equal(atomic_load(&ran), 6);
     od_queue_release(queue);
     od_group_release(group);
+}
+
+/* A drainer that takes several at once would have them, and as many more would be let in. */
+QUEUE_TEST(what_waits_behind_a_job_that_runs_counts)
+{
+    od_queue *queue = limited(1, 8, OD_OVERFLOW_REFUSED);
+    gate door = {0};
+
+    od_queue_suspend(queue);
+    add(queue, gate_job, &door);
+    add_many(queue, 7, no_job, NULL);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    add_many(queue, 3, no_job, NULL);
+    gate_open(&door);
+    assert_int_equal(od_queue_refused(queue), 2);
+    end_queue(queue);
 }
 
 /* Where there are more records than tags, jobs with a context of more bits than a pointer travel wrapped, in memory that

@@ -42,6 +42,21 @@ SCENE(a_line_with_several_places_is_raised_too)
     assert_order(queue, "abCe", 3);
 }
 
+SCENE(a_queue_whose_pass_is_out_raises_what_is_before_that_in_its_targets_line)
+{
+    od_queue *target = background(1);
+    od_queue_options options = {.band = OD_BAND_BACKGROUND, .width = 1, .target = target};
+    od_queue *queue = od_queue_create_with(scene.pool, &options);
+
+    add(target, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    add(target, OD_QUEUE_BAND, 'e');
+    flood_the_middle();
+    add(queue, OD_BAND_USER_INTERACTIVE, 'C');
+    assert_order(queue, "abeC", 4);
+    od_queue_release(target);
+}
+
 SCENE(a_job_of_a_group_and_a_barrier_raise_too)
 {
     od_queue *queue = background(1);
@@ -110,22 +125,44 @@ static bool no_band_is_hinted_at(void)
     return (odi_load_relaxed(&team->sites[0].bands) | odi_load_relaxed(&worker->bands)) == 0;
 }
 
-/* Found by reading: what was taken back went before the job without being counted, and the raise
- * ended before it. */
-SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
+enum { IN_HAND = 8 };
+
+/* The queue's drainer waits at the gate, with so many jobs behind that; `last`: the band of one more. */
+static od_queue *waits_at(gate *door, int32_t last)
 {
-    enum { IN_HAND = 8 };
     od_queue *queue = background(1);
-    gate door = {0};
 
     gate_open(&scene.door);
     assert_comes_true(no_band_is_hinted_at());
     od_queue_suspend(queue);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, door);
     for (int i = 0; i < IN_HAND; i++)
         add(queue, OD_QUEUE_BAND, 'h');
+    if (last != OD_QUEUE_BAND)
+        add(queue, last, 'U');
     od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    assert_comes_true(atomic_load(&door->waiting) == 1);
+    return queue;
+}
+
+SCENE(a_raise_is_over_with_what_it_was_for)
+{
+    gate door = {0};
+    od_queue *queue = waits_at(&door, OD_BAND_USER_INTERACTIVE);
+
+    add(queue, OD_QUEUE_BAND, 'l');
+    flood_the_middle();
+    gate_open(&door);
+    assert_order(queue, "hhhhhhhhUl", IN_HAND + 1);
+}
+
+/* Found by reading: what was taken back went before the job without being counted, and the raise
+ * ended before it. */
+SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
+{
+    gate door = {0};
+    od_queue *queue = waits_at(&door, OD_QUEUE_BAND);
+
     /* Its drainer took the others into its drain batch before it began with the gate. */
     int32_t in_hand = odi_drain_batch_offered(&queue->batches[0]);
     add(queue, OD_BAND_USER_INTERACTIVE, 'U');
@@ -135,6 +172,23 @@ SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
     gate_open(&door);
     assert_order(queue, "hhhhhhhhU", IN_HAND + 1);
     assert_int_equal(in_hand, IN_HAND);
+}
+
+/* They were in the pool when the queue was suspended. */
+SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    gate door = {0};
+
+    add(queue, OD_BAND_USER_INTERACTIVE, 'A');
+    od_queue_suspend(queue);
+    od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, gate_job, &door); /* behind it */
+    gate_open(&scene.door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_resume(queue);
+    flood_the_middle();
+    gate_open(&door);
+    assert_order(queue, "A", 1);
 }
 
 /* ---- sync callers ---- */

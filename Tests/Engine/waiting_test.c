@@ -528,7 +528,7 @@ static void expect_the_hand_to_be_held(void *unused)
 
     for (int each = 0; each < odi_queue_drain_batches(scene.queue); each++)
         held += scene.queue->batches[each].owner != NULL;
-    child_expects(held == 1);
+    child_expects(held == 1 && scene.queue->gate.held == 1);
 }
 
 static void fork_and_look(void *unused)
@@ -543,7 +543,7 @@ static void wait_for_one_that_forks(void *unused)
     (void)od_group_wait(scene.group, INT64_MAX);
 }
 
-/* It belongs to the drainer below, which goes on in the child. */
+/* It belongs to the drainer below, which goes on in the child and has its permit. */
 TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
 {
     begin_with(1, OD_UNLIMITED);
