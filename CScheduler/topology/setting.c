@@ -23,8 +23,7 @@ bool odi_setting_integer(const char *name, const char *text, int lowest, int hig
     char *end, shown[SHOWN];
     long number = strtol(text, &end, 10); /* too large a one becomes the largest */
 
-    if (*end == '\0' && (isdigit((unsigned char)*text) || *text == '-') && number >= lowest &&
-        number <= highest && text[strcspn(text, "0123456789")] != '\0') {
+    if (*end == '\0' && (isdigit((unsigned char)*text) || *text == '-') && number >= lowest && number <= highest) {
         *value = (int)number;
         return true;
     }

@@ -116,7 +116,7 @@ struct odi_forks {
     odi_atomic(uint32_t) taken;                 /* an external thread's place: see external.h */
     odi_atomic(bool) says_blocking;             /* an external thread between blocking_begin and _end */
     uint32_t blocking_depth;                    /* the external thread's */
-    pthread_t thread;                           /* whose stack it is, while it is anybody's */
+    pthread_t thread;                           /* whose stack it is; a worker's that has left: whose it was */
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
     odi_atomic(uint32_t) wakeup;                /* what the owner sleeps on in a join */
     odi_atomic(uint32_t) note_count;

@@ -252,7 +252,6 @@ static void retire(odi_worker *worker, bool from_bench)
     odi_worker_discard_own(worker);
     odi_worker_self = NULL;
     od_forks_self = NULL;
-    worker->forks.thread = (pthread_t)0;
     odi_reader_leave();
     odi_overflow_end();
     odi_lock_sleeper = NULL;

@@ -106,6 +106,5 @@ void odi_externals_forked(odi_team *team)
         odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
         odi_store_relaxed(&team->externals[kept++], external);
     }
-    odi_store_relaxed(&team->externals_seen, kept); /* relaxed, both: as above */
-    odi_store_relaxed(&team->held_back, false);
+    odi_store_relaxed(&team->externals_seen, kept); /* relaxed: as above */
 }

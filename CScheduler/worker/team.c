@@ -235,7 +235,6 @@ void odi_team_forked(odi_team *team)
             odi_injector_forked(&site->injectors[band]);
     }
     odi_timer_queue_forked(&team->timers);
-    team->next_start_ns = 0;
     odi_table *table = odi_load_relaxed(&team->table); /* relaxed: as above */
     memset(table->first, 0, sizeof table->first);      /* the parent's workers; nobody reads it meanwhile */
     /* relaxed: as above */
