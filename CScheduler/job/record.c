@@ -213,7 +213,8 @@ uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)
 }
 
 /* The chains are given up, here and by queues and groups: another thread may have been changing
- * them. A record with jobs may be that of a job around the fork, and serves no more. */
+ * them. A record with jobs may be that of a job around the fork, and serves no more, nor does it in this
+ * child's children, whom it looks to as if it had jobs for ever. */
 void odi_records_forked(void)
 {
     table_lock = (odi_lock){0};
@@ -224,7 +225,7 @@ void odi_records_forked(void)
         /* relaxed, all: one thread exists */
         bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
-        odi_store_relaxed(&record->counts, serves ? 0 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
+        odi_store_relaxed(&record->counts, serves ? ODI_COUNTS_OUTSTANDING / 2 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
         record->cancel_lock = (odi_lock){0};
         record->outside = 0;
         if (!serves) {

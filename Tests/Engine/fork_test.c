@@ -458,6 +458,47 @@ TEST(a_childs_child_gives_up_no_hold_of_its_parents)
     tear_down_queues();
 }
 
+static outcome twice;
+
+static void use_many_records(void *unused)
+{
+    enum { MANY = 100 };
+
+    for (int i = 0; i < MANY; i++) {
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "one of many");
+
+        child_expects(queue != NULL);
+        run_in(queue, no_job, NULL);
+    }
+    child_expects(od_queue_is_current(open_queue));
+}
+
+static void fork_once_more(void *unused) { child_expects(in_a_child(use_many_records, NULL, 60).status == 0); }
+static void fork_twice(void *unused) { twice = in_a_child(fork_once_more, NULL, 60); }
+
+static void wait_for_what_forks(void *unused)
+{
+    od_group *group = od_group_create();
+
+    od_queue_async(open_queue, group, OD_QUEUE_BAND, fork_twice, NULL);
+    (void)od_group_wait(group, INT64_MAX); /* it runs here, outside of the worker's runs */
+    od_group_release(group);
+}
+
+/* The record of the job around both forks served another queue in the second child. */
+TEST(a_childs_child_is_in_the_same_job)
+{
+    pool = lone_worker();
+    serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    open_queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+    twice.status = -1;
+    run_in(serial, wait_for_what_forks, NULL);
+    if (twice.status != 0)
+        print_error("child: status 0x%x, said: %s\n", (unsigned)twice.status, twice.said);
+    assert_int_equal(twice.status, 0);
+    tear_down_queues();
+}
+
 /* ---- without memory ---- */
 
 static atomic_ullong of_the_parent;
