@@ -229,8 +229,12 @@ od_status od_queue_notify(od_queue *queue, void (*function)(void *), void *conte
 
 uint64_t od_group_pending(od_group *group)
 {
+    uint64_t pending = 0;
+
     odi_lock_acquire(&group->watch.lock);
-    uint64_t pending = odi_records_outstanding(group->records, odi_record_next_of_group);
+    for (odi_record *record = group->records; record != NULL; record = record->next_of_group)
+        /* relaxed: the group's own is no team's; of another one with jobs the pool is there */
+        pending += odi_record_pending(odi_load_relaxed(&record->team), record);
     odi_lock_release(&group->watch.lock);
     return pending;
 }

@@ -203,15 +203,6 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
     return false;
 }
 
-uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)
-{
-    uint64_t sum = 0;
-
-    for (odi_record *record = first; record != NULL; record = next(record))
-        sum += odi_counts_outstanding(odi_load_acquire(&record->counts, L1));
-    return sum;
-}
-
 /* The chains are given up, here and by queues and groups: another thread may have been changing
  * them. A record with jobs may be that of a job around the fork, and serves no more, nor does it in this
  * child's children, whom it looks to as if it had jobs for ever. */

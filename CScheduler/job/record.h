@@ -181,7 +181,6 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching);
 
 /* Jobs outstanding on a set of records, which `next` walks; a hint unless nothing is submitted meanwhile. */
 typedef odi_record *odi_record_walk(odi_record *record);
-uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);
 
 odi_record *odi_record_next_of_queue(odi_record *record);
 odi_record *odi_record_next_of_group(odi_record *record);

@@ -424,7 +424,7 @@ static uint64_t held_by_runs(odi_team *team, const odi_record *record)
     odi_worker *worker;
     uint64_t sum = 0;
 
-    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
+    for (int slot = 0; team != NULL && (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t word = run_of(worker, record);
         uint64_t in_job = odi_load_relaxed(&worker->jobs) & 1; /* relaxed: L4 stands before it */
 

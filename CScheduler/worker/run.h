@@ -95,7 +95,7 @@ uint64_t odi_record_cancel(odi_team *team, odi_record *record);
 
 /* Jobs of the record that are not done: what its job count says, less what is done and still in a
  * run's word. Exact while none of them begins or ends, and 0 when and only when nothing is outstanding,
- * whose ends are seen by who asks. Anyone. */
+ * whose ends are seen by who asks. `team`: NULL: no run is of the record. Anyone. */
 uint64_t odi_record_pending(odi_team *team, odi_record *record);
 
 /* Jobs of a chain of records that run outside of runs at this moment. */

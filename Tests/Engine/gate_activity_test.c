@@ -208,6 +208,37 @@ QUEUE_TEST(a_job_whose_end_is_not_told_yet_is_pending)
 
 static struct {
     od_queue *queue;
+    od_group *group;
+} both;
+
+static void submit_and_stay(void *door)
+{
+    od_queue_async(both.queue, both.group, OD_QUEUE_BAND, gate_job, door);
+    gate_pass(door);
+}
+
+/* What the job's run has drawn of its record's counts is none. */
+QUEUE_TEST(what_a_job_may_submit_yet_is_in_no_count)
+{
+    gate door = {0};
+
+    both.queue = queue_of(OD_UNLIMITED);
+    both.group = od_group_create();
+    od_group_enter(both.group);
+    od_queue_async(both.queue, both.group, OD_QUEUE_BAND, submit_and_stay, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 2);
+    assert_int_equal(od_queue_pending(both.queue), 2);
+    assert_int_equal(od_group_pending(both.group), 3);
+    od_group_leave(both.group);
+    gate_open(&door);
+    assert_true(od_group_wait(both.group, HANG_NS));
+    assert_int_equal(od_group_pending(both.group), 0);
+    end_queue(both.queue);
+    od_group_release(both.group);
+}
+
+static struct {
+    od_queue *queue;
     uint64_t inside, in_sync, beside;
     int band;
 } counts;

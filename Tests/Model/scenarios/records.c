@@ -136,18 +136,6 @@ static void prepare_one_deadline(void) { prepare_one(); deadlines_come = true; }
 MODEL_SCENARIO(record_is_empty_at_the_deadline, prepare_one_deadline, NULL, first_job, waiter_whose_deadline_is_over)
 MODEL_REACHES(record_is_empty_at_the_deadline, was_released)
 
-/* Who finds nothing outstanding reads what both wrote. */
-static bool was_seen_done;
-
-static void asks_what_is_outstanding(void)
-{
-    was_seen_done = odi_records_outstanding(record, odi_record_next_of_queue) == 0;
-    if (was_seen_done)
-        model_check(results[0] == 1 && results[1] == 1);
-}
-MODEL_SCENARIO(record_is_asked_for, prepare_two, NULL, first_job, second_job, asks_what_is_outstanding)
-MODEL_REACHES(record_is_asked_for, was_seen_done)
-
 /* The last job of one record submits to another that was looked at before: this one was made unknown
  * while it was empty, and the watch goes from record to record. */
 static odi_record *other;
