@@ -140,11 +140,8 @@ void odi_queue_reap(od_queue *queue)
         odi_record *next = dead->next_of_queue;
         odi_group *group = odi_load_acquire(&dead->group, L8);
 
-        if (group != NULL) {
+        if (group != NULL) /* a count that came too late, and had it watched, knows the group */
             odi_group_forget(group, dead);
-            /* A count that came too late may have had it watched for the group meanwhile. */
-            odi_group_drained(group);
-        }
         odi_record_free(dead);
         dead = next;
     }

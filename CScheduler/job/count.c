@@ -2,26 +2,17 @@
 
 #include "job/group.h"
 
-static void tell(odi_record *record, odi_watchers watchers)
+/* The last outstanding job of a watched record is done. The watch ends first, so that the
+ * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
+ * because the record may have been reaped and have jobs and watchers of its next life. Queues and groups
+ * that are gone do not mind. */
+ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
 {
+    odi_record_end_watch(record);
     if (watchers.group != NULL)
         odi_group_drained(watchers.group);
     if (watchers.queue != NULL)
         watchers.owner->drained(watchers.queue, record);
-}
-
-/* The last outstanding job of a watched record is done. The watch ends first, so that the
- * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
- * because the record may have been reaped and have jobs and watchers of its next generation. A
- * count that a late submitter takes back (odi_record_count's false) may hide that generation's last
- * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
-ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
-{
-    odi_record_end_watch(record);
-    odi_watchers now = odi_record_watchers(record);
-    tell(record, watchers);
-    if (now.queue != watchers.queue || now.group != watchers.group)
-        tell(record, now);
 }
 
 ODI_COLD bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,

@@ -45,52 +45,76 @@ void odi_records_unreserve(void)
     odi_lock_release(&table_lock);
 }
 
+/* The first free one that no late submitter counts on. */
+static odi_record *take_free(void)
+{
+    odi_record **link = &free_records, *record;
+
+    /* L5: who has taken his count back has noted whom it was of. Who waited for it did so before the record was freed. */
+    while ((record = *link) != NULL && odi_counts_outstanding(odi_load_acquire(&record->counts, L5)) > 0)
+        link = &record->next_of_queue;
+    if (record != NULL) {
+        *link = record->next_of_queue;
+        free_count--;
+    }
+    return record;
+}
+
 static odi_record *take_record(bool *reserve)
 {
-    odi_record *record = free_records;
+    bool more = has_more();
 
-    if (ODI_UNLIKELY(!has_more())) {
-        if (reserve == NULL || !*reserve)
-            return NULL;
+    if (ODI_UNLIKELY(!more && (reserve == NULL || !*reserve)))
+        return NULL;
+    odi_record *record = take_free();
+    if (record == NULL && table_used < table_places) {
+        record = odi_record_of(table_used);
+        record->tag = table_used++;
+    }
+    if (ODI_UNLIKELY(!more && record != NULL)) {
         *reserve = false;
         reserved--;
     }
-    if (record != NULL) {
-        free_records = record->next_of_queue;
-        free_count--;
-        return record;
-    }
-    if (table_used >= table_places)
-        return NULL;
-    record = odi_record_of(table_used);
-    record->tag = table_used++;
     return record;
+}
+
+/* The next life or generation begins: L5 carries its fields. False: counts of the last one are outstanding. */
+static bool open_counts(odi_record *record, uint64_t known)
+{
+    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
+    bool open = false;
+
+    while (!open && odi_counts_outstanding(counts) == 0)
+        open = odi_cas_acqrel(&record->counts, &counts, (counts | known) & ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
+    return open;
 }
 
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
                            uint32_t key, uint32_t flags, const odi_record_owner *owner, bool *reserve)
 {
-    odi_lock_acquire(&table_lock);
-    odi_record *record = take_record(reserve);
-    odi_lock_release(&table_lock);
+    for (;;) {
+        odi_lock_acquire(&table_lock);
+        odi_record *record = take_record(reserve);
+        odi_lock_release(&table_lock);
 
-    if (record == NULL)
-        return NULL;
-    odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
-    odi_store_relaxed(&record->queue, queue);
-    odi_store_relaxed(&record->group, group);
-    odi_store_relaxed(&record->key, key);
-    odi_store_relaxed(&record->flags, flags); /* none is added once it is open: a late count for this queue goes by them */
-    if (record->owner != owner)
-        record->owner = owner; /* a late look at a record is not disturbed */
-    record->next_of_queue = record->next_of_group = NULL;
-    record->link_of_queue = record->link_of_group = NULL;
-    record->next_former = record->first_former = record->last_former = NULL;
-    record->outside = 0;
-    record->next_of_bucket = NULL;
-    odi_or_relaxed(&record->counts, ODI_COUNTS_KNOWN); /* relaxed: closed until the next, which carries it */
-    odi_and_acqrel(&record->counts, ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
-    return record;
+        if (record == NULL)
+            return NULL;
+        odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
+        odi_store_relaxed(&record->queue, queue);
+        odi_store_relaxed(&record->group, group);
+        odi_store_relaxed(&record->key, key);
+        odi_store_relaxed(&record->flags, flags); /* none is added once it is open: a late count for this queue goes by them */
+        if (record->owner != owner)
+            record->owner = owner; /* a late look at a record is not disturbed */
+        record->next_of_queue = record->next_of_group = NULL;
+        record->link_of_queue = record->link_of_group = NULL;
+        record->next_former = record->first_former = record->last_former = NULL;
+        record->outside = 0;
+        record->next_of_bucket = NULL;
+        if (ODI_LIKELY(open_counts(record, ODI_COUNTS_KNOWN)))
+            return record;
+        odi_record_free(record); /* a late submitter has come meanwhile */
+    }
 }
 
 void odi_record_free(odi_record *record)
@@ -108,14 +132,10 @@ void odi_record_free(odi_record *record)
  * either counts before, which is found, or on an open job count and with the new flags. */
 bool odi_record_renew(odi_record *record, uint32_t flags)
 {
-    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
-    bool open = false;
-
-    if (odi_counts_outstanding(counts) > 0)
+    if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0) /* relaxed: asked again */
         return false;
-    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the job count's CAS */
-    while (!open && odi_counts_outstanding(counts) == 0)
-        open = odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_CLOSED, L5);
+    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: L5 */
+    bool open = open_counts(record, 0);
     /* relaxed: its group's lock, or its queue's */
     odi_store_relaxed(&record->flags, open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE);
     return open;

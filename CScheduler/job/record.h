@@ -22,7 +22,9 @@
  * A submitter may count on a record that it found before a cancel, however late. So a
  * cancelled record serves its own queue, group and band again, where a late count is a
  * submission like any other; it is freed when its queue or group is over, which is not while
- * a submission to them is under way.
+ * a submission to them is under way. Who takes another one's record for his, or a closed one for open, takes
+ * his count back: until then that record begins neither a generation nor another life, so that a count is of
+ * one life, and the last to tell the job count knows who watches.
  *
  * Edges    L1  complete -> outstanding's readers   release/acquire   what the bodies wrote
  *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
@@ -179,7 +181,7 @@ void odi_record_end_watch(odi_record *record);
  * `watching` it is watched. Under that one's lock. */
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching);
 
-/* Jobs outstanding on a set of records, which `next` walks; a hint unless nothing is submitted meanwhile. */
+/* How a set of records is walked. */
 typedef odi_record *odi_record_walk(odi_record *record);
 
 odi_record *odi_record_next_of_queue(odi_record *record);

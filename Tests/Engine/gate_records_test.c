@@ -135,9 +135,12 @@ static void *release_the_queue(void *queue)
 }
 
 /* A submitter is late: the record is its queue's no more, and its group's still, which waits for that count. The first
- * group's lock keeps the end of the queue from going on meanwhile. */
-QUEUE_TEST(who_waits_for_a_count_that_came_too_late_is_woken_when_the_queue_is_over)
+ * group's lock keeps the end of the queue from going on meanwhile. Nobody else gets the record before it is taken back. */
+QUEUE_TEST(who_waits_for_a_count_that_came_too_late_is_woken_when_it_is_taken_back)
 {
+    enum { MANY = 100 };
+    od_queue *others[MANY];
+    od_status status;
     od_queue *queue = queue_of(OD_UNLIMITED);
     od_group *first = od_group_create();
     pthread_t releaser, waiter;
@@ -157,11 +160,16 @@ QUEUE_TEST(who_waits_for_a_count_that_came_too_late_is_woken_when_the_queue_is_o
     assert_comes_true(sleeps_at(&sleeper.group->watch, atomic_load(&sleeper.thread)));
     odi_lock_release(&first->watch.lock);
     pthread_join(releaser, NULL);
-    od_queue *second = queue_that_gets(record);
+    for (int i = 0; i < MANY; i++) {
+        others[i] = queue_of(OD_UNLIMITED);
+        assert_ptr_not_equal(odi_queue_admit(others[i], NULL, OD_BAND_DEFAULT, NULL, &status), record);
+    }
+    odi_record_complete(record, 1);
     assert_comes_true(atomic_load(&sleeper.woken));
     pthread_join(waiter, NULL);
-    odi_record_complete(record, 1);
-    od_queue_release(second);
+    od_queue_release(queue_that_gets(record));
+    for (int i = 0; i < MANY; i++)
+        od_queue_release(others[i]);
     od_group_release(sleeper.group);
     od_group_release(first);
 }

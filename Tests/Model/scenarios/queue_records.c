@@ -228,3 +228,25 @@ static void submits_in_its_band(void)
 
 MODEL_SCENARIO(record_of_another_band, prepare_group, verify_counted, serves_another_band, submits_in_its_band)
 MODEL_REACHES(record_of_another_band, counted == record)
+
+/* Who comes late takes his count back, and tells those who have waited for it: whether he found the record free or in its
+ * next life, which does not begin in between. Or he would not know a queue that waits, where its group is over first. */
+static bool serves_another;
+
+static void prepare_free(void) { prepare_group(); odi_queue_reap(&queue); }
+static void comes_late(void) { model_check(!odi_record_count(record, &queue, &group, 1)); }
+
+static void waits_for_another_queue(void)
+{
+    odi_set set = odi_queue_set(&other_queue);
+    odi_watch_waiter waiter;
+
+    model_hint(&waiter.released, sizeof waiter.released); /* each side adds a bit of its own */
+    serves_another = find(&other_queue, &other_group) == record;
+    bool empty = odi_watch_begin(&set, &waiter);
+    od_group_release(&other_group);
+    model_check(empty || odi_watch_sleep(&waiter, ODI_FOREVER));
+}
+
+MODEL_SCENARIO(record_that_is_counted_on_late, prepare_free, NULL, comes_late, waits_for_another_queue)
+MODEL_REACHES(record_that_is_counted_on_late, serves_another)
