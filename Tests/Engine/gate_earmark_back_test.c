@@ -131,6 +131,37 @@ QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back)
     assert_true(is_back);
 }
 
+/* ---- queues that are waited for ---- */
+
+static char turns[8];
+
+static void note_turn(void *letter) { (void)strcat(turns, letter); }
+
+/* One drainer serves both; each of its turns is one job, for the holders have all of the target's permits. */
+QUEUE_TEST(queues_that_holders_wait_for_take_turns)
+{
+    od_pool *before = pool;
+    gate busy = {0};
+    pthread_t threads[2];
+
+    set_scene(lone_worker());
+    od_queue_set_width(scene.target, 2);
+    hold_a_worker(pool, &busy);
+    pthread_create(&threads[0], NULL, be_second, NULL);
+    pthread_create(&threads[1], NULL, be_third, NULL);
+    assert_comes_true(atomic_load(&scene.second.waiting) + atomic_load(&scene.third.waiting) == 2);
+    for (int i = 0; i < 6; i++)
+        add(i % 2 ? scene.serial : scene.other, note_turn, i % 2 ? "s" : "o");
+    gate_open(&scene.second);
+    gate_open(&scene.third);
+    assert_comes_true(away_from(scene.target) == 2);
+    gate_open(&busy);
+    join_threads(threads, 2);
+    clear_scene();
+    pool = before;
+    assert_string_equal(turns, turns[0] == 's' ? "sososo" : "ososos");
+}
+
 /* ---- a wider target ---- */
 
 QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew)

@@ -316,6 +316,26 @@ QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
     od_queue_release(target);
 }
 
+/* The suspension comes when the two before it have taken its pass. */
+QUEUE_TEST(a_drainer_that_comes_up_looks_at_all_its_targets)
+{
+    od_queue *target = queue_of(1), *mid = queue_on(target, 1, "between"), *queue = queue_on(mid, 1, "on it");
+    atomic_ullong ran = 0;
+
+    od_queue_suspend(target);
+    add(queue, count_job, &ran);
+    odi_lock_acquire(&queue->watch.lock);
+    od_queue_resume(target);
+    assert_comes_true(odi_load_relaxed(&queue->watch.lock.mark) != 0); /* relaxed: nothing follows from it */
+    od_queue_suspend(target);
+    odi_lock_release(&queue->watch.lock);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_resume(target);
+    end_queue(queue);
+    release_queues(mid, target);
+}
+
 static struct {
     atomic_bool begun, may_end;
     atomic_int next;
@@ -334,7 +354,8 @@ static void take_number(void *number) { *(int *)number = atomic_fetch_add(&betwe
 QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
 {
     for (int round = 0; round < 20; round++) {
-        od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
+        od_queue *target = queue_of(1), *mid = queue_on(target, 1, "between");
+        od_queue *queue = queue_on(round % 2 ? mid : target, 1, "on it");
 
         atomic_store(&between.begun, false);
         atomic_store(&between.may_end, false);
@@ -346,6 +367,7 @@ QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
         atomic_store(&between.may_end, true);
         end_queue(queue);
         end_queue(target);
+        od_queue_release(mid);
         assert_int_equal(between.of_target, 0);
         assert_int_equal(between.of_queue, 1);
     }
