@@ -64,7 +64,7 @@ ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
         odi_gate_leave(&queue->gate);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it.
      * relaxed: written under the lock */
-    if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))
+    if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue))
         settlement = odi_queue_settle(queue);
     *over = queue->released;
     odi_lock_release(&queue->watch.lock);

@@ -1,5 +1,4 @@
 /* cancel.c — what has not begun is taken out of its line and discarded. */
-#include "gate/limit.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "worker/run.h"
@@ -39,8 +38,6 @@ static void sift(od_queue *queue, odi_fifo_sieve *sieve)
     /* relaxed: locked */
     odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
     odi_lock_release(&queue->inbox.lock);
-    if (odi_limit_is_awaited(queue))
-        odi_limit_admit(queue, queue->pending_limit);
     for (uint32_t each = 0; each < sieve->count; each++)
         queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
 }

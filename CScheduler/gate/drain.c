@@ -170,9 +170,9 @@ typedef struct {
     step next;
     size_t done, most;         /* jobs of its slice */
     uint64_t ticks;            /* what the last take of a wide line took; UINT64_MAX: unknown */
-    bool free_worker, up;      /* its pass has found that it is waited for */
+    bool up;                   /* its pass has found that it is waited for */
     bool follow;               /* others may wait for the next pass */
-    bool wide, seems_empty, held_up, waits_for_before, over;
+    bool wide, seems_empty, held_up, over;
 } drainer;
 
 static bool has_job(const drainer *it)
@@ -202,7 +202,6 @@ static void take_under_targets(drainer *it, bool begins)
         queue->lingers_in--;
         it->seems_empty = false;
     }
-    it->waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
 }
 
 /* Takes what is next. False: nobody waits for the pass with which it came. */
@@ -254,7 +253,7 @@ static void serve_line(od_queue *queue, odi_pass pass)
     od_queue *target = odi_target_gate(queue);
     drainer it = {.queue = queue, .target = target, .pass = pass,
                   .scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true, .drains = true},
-                  .ticks = UINT64_MAX, .free_worker = on_free_worker(queue), .follow = pass.of_node || target != NULL};
+                  .ticks = UINT64_MAX, .follow = pass.of_node || target != NULL};
 
     odi_scopes = &it.scope;
     while (look(&it)) {
@@ -274,9 +273,6 @@ static void serve_line(od_queue *queue, odi_pass pass)
     } else if (it.held_up || has_job(&it)) {
         odi_queue_requeue_drainer(queue, &it.next.taken); /* its slice is over, or it is held up */
     } else {
-        /* What this worker's run has not told may be all that a barrier waits for. */
-        if (ODI_UNLIKELY(it.waits_for_before) && it.free_worker)
-            odi_worker_end_run(odi_worker_self);
         odi_queue_carry_out(queue, it.next.settlement);
         if (it.over)
             odi_queue_reap(queue);

@@ -19,8 +19,8 @@ static inline bool odi_limit_is_awaited(const od_queue *queue)
     return queue->pending_limit > 0 && queue->more != NULL && queue->more->submitters.first != NULL;
 }
 
-/* Lets submitters go on who have room, if without their jobs no more than `most` wait. */
-void odi_limit_admit(od_queue *queue, uint32_t most);
+/* Lets submitters go on who have room, if without their jobs no more than half of the limit wait. */
+void odi_limit_admit(od_queue *queue);
 
 #pragma GCC visibility pop
 

@@ -56,7 +56,7 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
     if (odi_is_wait_node(*entry) && ODI_UNLIKELY(odi_wait_node_of(*entry)->through != NULL))
         odi_wait_node_of(*entry)->through->more->callers_in_line--;
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
-        odi_limit_admit(queue, queue->pending_limit / 2);
+        odi_limit_admit(queue);
     return true;
 }
 
@@ -69,12 +69,12 @@ uint64_t odi_limit_waiting(const od_queue *queue)
     return entries > queue->child_passes ? entries - queue->child_passes : 0;
 }
 
-ODI_COLD void odi_limit_admit(od_queue *queue, uint32_t most)
+ODI_COLD void odi_limit_admit(od_queue *queue)
 {
     /* Below 0 where a cancel has taken jobs whose submitters wait. */
     int64_t others = (int64_t)odi_limit_waiting(queue) - queue->more->submitting;
 
-    if (others > (int64_t)most)
+    if (others > (int64_t)queue->pending_limit / 2)
         return;
     for (; odi_limit_is_awaited(queue) && others < (int64_t)queue->pending_limit; others++) {
         queue->more->submitting--;

@@ -14,7 +14,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (ODI_UNLIKELY(queue->gate.earmarks > 0))
         odi_earmark_settle(queue);
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
-        odi_limit_admit(queue, queue->pending_limit / 2);
+        odi_limit_admit(queue);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
     uint64_t inside = queue->line.count + queue->early.count + queue->back;
     uint64_t waiting = inside + odi_inbox_waiting(&queue->inbox);
