@@ -9,52 +9,37 @@ struct odi_arena_chunk {
     ODI_LINE_ALIGNED char objects[CHUNK_BYTES - ODI_CACHE_LINE];
 };
 
-/* The free list's link is the last word of an object, which its users leave to it. */
-static void **link_of(const odi_arena *arena, void *object)
-{
-    return (void **)((char *)object + arena->size - sizeof(void *));
-}
-
 static size_t per_chunk(const odi_arena *arena)
 {
     return sizeof(((odi_arena_chunk *)0)->objects) / arena->size;
 }
 
-static void chain(odi_arena *arena, void *object)
-{
-    *link_of(arena, object) = arena->free;
-    arena->free = object;
-}
-
-static void grow(odi_arena *arena)
+/* One of a new chunk's objects, whose others are free; NULL when memory is short. */
+static void *grow(odi_arena *arena)
 {
     odi_arena_chunk *chunk = odi_pages_new(sizeof *chunk, ODI_ANY_NODE);
 
     if (chunk == NULL)
-        return;
+        return NULL;
+    odi_lock_acquire(&arena->lock);
     chunk->next = arena->chunks;
     arena->chunks = chunk;
-    for (size_t i = per_chunk(arena); i-- > 0;)
-        chain(arena, chunk->objects + i * arena->size);
+    odi_lock_release(&arena->lock);
+    for (size_t i = per_chunk(arena); i-- > 1;)
+        odi_free_list_give(&arena->free, chunk->objects + i * arena->size);
+    return chunk->objects;
 }
 
 void *odi_arena_take(odi_arena *arena)
 {
-    odi_lock_acquire(&arena->lock);
-    if (arena->free == NULL)
-        grow(arena);
-    void *object = arena->free;
-    if (object != NULL)
-        arena->free = *link_of(arena, object);
-    odi_lock_release(&arena->lock);
-    return object;
+    void *object = odi_free_list_take(&arena->free);
+
+    return object != NULL ? object : grow(arena);
 }
 
 void odi_arena_give(odi_arena *arena, void *object)
 {
-    odi_lock_acquire(&arena->lock);
-    chain(arena, object);
-    odi_lock_release(&arena->lock);
+    odi_free_list_give(&arena->free, object);
 }
 
 void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context),
@@ -71,6 +56,7 @@ void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context
 
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object))
 {
+    odi_free_list_forked(&arena->free);
     arena->lock = (odi_lock){0};
     for (odi_arena_chunk *chunk = arena->chunks; chunk != NULL; chunk = chunk->next) {
         for (size_t i = 0; i < per_chunk(arena); i++)

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "sleep/lock.h"
+#include "job/free_list.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,12 +19,12 @@ typedef struct odi_arena_chunk odi_arena_chunk;
 
 typedef struct {
     size_t size; /* of one object, a multiple of the cache line */
-    odi_lock lock;
-    void *free; /* chained through the objects' last word */
+    odi_free_list free;
+    odi_lock lock; /* of the chunks */
     odi_arena_chunk *chunks;
 } odi_arena;
 
-#define ODI_ARENA_FOR(type) {.size = sizeof(type)}
+#define ODI_ARENA_FOR(type) {.size = sizeof(type), .free = ODI_FREE_LIST_FOR(type)}
 
 /* NULL when memory is short. */
 void *odi_arena_take(odi_arena *arena);
@@ -34,7 +34,7 @@ void odi_arena_give(odi_arena *arena, void *object);
 void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context),
                      void *context);
 
-/* The same for a forked child, which is alone; the lock is free afterwards. */
+/* The same for a forked child, which is alone; the locks are free afterwards. */
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object));
 
 #pragma GCC visibility pop

@@ -1,5 +1,6 @@
 #include "job/record.h"
 
+#include "job/free_list.h"
 #include "os/pages.h"
 
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
@@ -7,12 +8,21 @@ _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache 
 /* Where there is no address space for all of them. */
 #define FEWEST_RECORDS (1u << 12)
 
+enum { NEW_AT_ONCE = 32 }; /* a page of them */
+
 odi_record *odi_record_table;
 
+static odi_free_list free_records = ODI_FREE_LIST_FOR(odi_record);
+
+/* Places that are in no use, are not on the list and so cover what is reserved: those never used, and records withheld from it. */
 static odi_lock table_lock;
-static uint32_t table_used = ODI_TAG_FIRST, table_places;
-static odi_record *free_records;
-static uint32_t free_count, reserved; /* so many of the free ones and of the places not used */
+static uint32_t table_used = ODI_TAG_FIRST, table_places, withheld_count, reserved;
+static odi_record *withheld;
+
+static uint32_t unused(void)
+{
+    return table_places - table_used + withheld_count;
+}
 
 static bool make_table(void)
 {
@@ -23,16 +33,41 @@ static bool make_table(void)
     return odi_record_table != NULL;
 }
 
-/* More are there than are reserved. */
-static bool has_more(void)
+/* One that no late submitter counts on. */
+static odi_record *take_free(void)
 {
-    return (odi_record_table != NULL || make_table()) && free_count + (table_places - table_used) > reserved;
+    odi_record *late = NULL, *record;
+
+    /* L5: who has taken his count back has noted whom it was of. Who waited for it did so before the record was freed. */
+    while ((record = odi_free_list_take(&free_records)) != NULL &&
+           odi_counts_outstanding(odi_load_acquire(&record->counts, L5)) > 0) {
+        record->next_of_queue = late;
+        late = record;
+    }
+    while (late != NULL) {
+        odi_record *next = late->next_of_queue;
+
+        odi_free_list_give(&free_records, late);
+        late = next;
+    }
+    return record;
+}
+
+static void withhold(odi_record *record)
+{
+    record->next_of_queue = withheld;
+    withheld = record;
+    withheld_count++;
 }
 
 bool odi_records_reserve(void)
 {
     odi_lock_acquire(&table_lock);
-    bool has = has_more();
+    bool has = odi_record_table != NULL || make_table();
+    odi_record *record = has && unused() <= reserved ? take_free() : NULL;
+    if (record != NULL)
+        withhold(record);
+    has = has && unused() > reserved;
     reserved += has;
     odi_lock_release(&table_lock);
     return has;
@@ -45,36 +80,35 @@ void odi_records_unreserve(void)
     odi_lock_release(&table_lock);
 }
 
-/* The first free one that no late submitter counts on. */
-static odi_record *take_free(void)
+/* Lock held. */
+static odi_record *take_unused(bool *reserve)
 {
-    odi_record **link = &free_records, *record;
+    odi_record *record = withheld;
 
-    /* L5: who has taken his count back has noted whom it was of. Who waited for it did so before the record was freed. */
-    while ((record = *link) != NULL && odi_counts_outstanding(odi_load_acquire(&record->counts, L5)) > 0)
-        link = &record->next_of_queue;
-    if (record != NULL) {
-        *link = record->next_of_queue;
-        free_count--;
-    }
-    return record;
-}
-
-static odi_record *take_record(bool *reserve)
-{
-    bool more = has_more();
-
-    if (ODI_UNLIKELY(!more && (reserve == NULL || !*reserve)))
-        return NULL;
-    odi_record *record = take_free();
-    if (record == NULL && table_used < table_places) {
-        record = odi_record_of(table_used);
-        record->tag = table_used++;
-    }
-    if (ODI_UNLIKELY(!more && record != NULL)) {
+    if (ODI_UNLIKELY((odi_record_table == NULL && !make_table()) || unused() <= reserved)) {
+        if (reserve == NULL || !*reserve)
+            return NULL;
         *reserve = false;
         reserved--;
     }
+    if (record != NULL) {
+        withheld = record->next_of_queue;
+        withheld_count--;
+        return record;
+    }
+    record = odi_record_of(table_used);
+    record->tag = table_used++;
+    return record;
+}
+
+/* From behind the list, with a page of others that go to it. */
+static odi_record *take_new(bool *reserve)
+{
+    odi_lock_acquire(&table_lock);
+    odi_record *record = take_unused(reserve), *next = record;
+    for (int i = 1; i < NEW_AT_ONCE && next != NULL && (next = take_unused(NULL)) != NULL; i++)
+        odi_free_list_give(&free_records, next);
+    odi_lock_release(&table_lock);
     return record;
 }
 
@@ -93,10 +127,10 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
                            uint32_t key, uint32_t flags, const odi_record_owner *owner, bool *reserve)
 {
     for (;;) {
-        odi_lock_acquire(&table_lock);
-        odi_record *record = take_record(reserve);
-        odi_lock_release(&table_lock);
+        odi_record *record = take_free();
 
+        if (record == NULL)
+            record = take_new(reserve);
         if (record == NULL)
             return NULL;
         odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
@@ -121,11 +155,7 @@ void odi_record_free(odi_record *record)
 {
     /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
     odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
-    odi_lock_acquire(&table_lock);
-    record->next_of_queue = free_records;
-    free_records = record;
-    free_count++;
-    odi_lock_release(&table_lock);
+    odi_free_list_give(&free_records, record);
 }
 
 /* Stale until its job count is open: nobody reserves counts of it before, and a late submitter
@@ -228,11 +258,14 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
  * child's children, whom it looks to as if it had jobs for ever. */
 void odi_records_forked(void)
 {
+    odi_record *record;
+
     table_lock = (odi_lock){0};
-    free_records = NULL;
-    free_count = 0;
+    free_records = (odi_free_list)ODI_FREE_LIST_FOR(odi_record);
+    withheld = NULL;
+    withheld_count = 0;
     for (uint32_t i = ODI_TAG_FIRST; i < table_used; i++) {
-        odi_record *record = odi_record_of(i);
+        record = odi_record_of(i);
         /* relaxed, all: one thread exists */
         bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
@@ -244,4 +277,6 @@ void odi_records_forked(void)
             odi_record_free(record);
         }
     }
+    while (unused() < reserved && (record = odi_free_list_take(&free_records)) != NULL)
+        withhold(record);
 }

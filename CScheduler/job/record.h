@@ -81,7 +81,7 @@ struct odi_record {
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
     const odi_record_owner *owner; /* the same in every generation */
-    odi_record *next_of_queue;   /* under the queue's lock, and chain of free records */
+    odi_record *next_of_queue;   /* under the queue's lock */
     odi_record **link_of_queue;  /* what points here in that chain; under the queue's lock */
 
     /* Written by every submission and at the end of every run. */
@@ -90,7 +90,7 @@ struct odi_record {
     odi_lock cancel_lock; /* orders cancels with the starts and ends that meet them */
     uint32_t outside;     /* jobs running on threads that are no workers; under the cancel lock */
     odi_record *next_former, *first_former, *last_former; /* see odi_record_serve_again */
-    odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c */
+    odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c; and the chain of free records */
 };
 
 #define ODI_COUNTS_KNOWN_TO_QUEUE (UINT64_C(1) << 63)

@@ -8,7 +8,7 @@
  *
  * Owns     nothing: an override lives in its waiter's frame.
  * Threads  anyone. Workers read `odi_overrides` as a hint when several bands have work.
- * Locks    one for all overrides; held for a few instructions, inside a group's or a queue's.
+ * Locks    one for the first and the last override of a band; held for a few instructions, inside a group's or a queue's.
  */
 #ifndef ODI_WORKER_OVERRIDE_H
 #define ODI_WORKER_OVERRIDE_H

@@ -61,12 +61,14 @@ static inline od_queue *inactive_queue(int32_t width, const char *label)
  * after it: those that are taken are kept until it has come. */
 static inline bool serves_again(od_queue *queue)
 {
-    enum { MANY = 1000 };
-    od_queue *taken[MANY];
+    enum { ALL = 100000 };
+    static od_queue *taken[ALL];
+    static int many = 1000; /* more each time: what this thread gives back it takes first */
     bool came = false;
     int count = 0;
 
-    while (!came && count < MANY) {
+    assert_true((many += 64) <= ALL);
+    while (!came && count < many) {
         taken[count] = queue_of(2);
         assert_null(od_queue_context(taken[count])); /* whatever its last one adopted */
         came = taken[count++] == queue;

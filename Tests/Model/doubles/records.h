@@ -1,10 +1,11 @@
-/* records.h — the pages of job/record.c for the model: room for the first few records of the
- * table, which is as much as a scenario uses. */
+/* records.h — the pages of job/record.c for the model: room for the first records of the table, more than a scenario
+ * uses; and the list of free ones as it is shipped. */
+#include "job/free_list.c"
 #include "job/record.h"
 #include "os/pages.h"
 
 #include "model/check.h"
 
-enum { MODEL_RECORDS = 8 };
+enum { MODEL_RECORDS = 64 };
 
 void *odi_pages_reserve(size_t bytes) { return model_calloc(MODEL_RECORDS, sizeof(odi_record)); }

@@ -27,6 +27,8 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
 
 #include "sleep/idle.c"
 
+#include "job/free_list.c"
+
 #include "job/record.c"
 
 #include "job/label.c"
