@@ -81,6 +81,17 @@ TEST(a_sentence_that_is_too_long_is_cut_and_still_ends_the_line)
     assert_string_equal(end + 1, "overdrive: short\n");
 }
 
+static size_t told;
+static void note_its_length(const char *sentence) { told = strlen(sentence) > told ? strlen(sentence) : told; }
+
+TEST(who_takes_warnings_is_told_as_much)
+{
+    odi_warn_to(note_its_length);
+    warn_at_length(NULL);
+    odi_warn_to(NULL);
+    assert_int_equal(told, 511);
+}
+
 static void warn_into_the_void(void *unused)
 {
     close(STDERR_FILENO);

@@ -2,6 +2,7 @@
  * theirs stays theirs, also in a child of fork(2). */
 
 #include "Support/branches.h"
+#include "Support/looks.h"
 #include "Support/process.h"
 #include "worker/external.h"
 
@@ -51,7 +52,7 @@ TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
 /* The place that it had by forking left at each root; a scope's stays until it is left, or it is given up twice. */
 TEST(a_scope_after_forks_without_one_stays_beyond_its_first_join)
 {
-    od_fork_scope scope;
+    od_fork_scope scope, inner;
 
     assert_int_equal(fib(FIB_N), FIB);
     od_forks_enter(od_default_pool(), &scope);
@@ -59,6 +60,9 @@ TEST(a_scope_after_forks_without_one_stays_beyond_its_first_join)
         od_join(od_fork(no_job, NULL), no_job, NULL);
         assert_ptr_equal(od_forks_self, scope.here);
     }
+    od_forks_enter(od_default_pool(), &inner);
+    assert_int_equal(odi_externals_here(&od_default_pool()->team), 1); /* once */
+    od_forks_leave(&inner);
     od_forks_leave(&scope);
     assert_null(od_forks_self);
 }
@@ -332,6 +336,49 @@ TEST_UNSANITIZED(a_pool_gives_back_what_was_reserved_for_forks, NULL, NULL)
     assert_int_equal(guarded_mappings(SLOTS), 0);
 }
 
+/* The next one there began to block where that one had not ended, and was counted for ever. */
+TEST(whose_section_ends_after_its_stay_leaves_none_to_the_next_at_its_place)
+{
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    for (int round = 0; round < 2; round++) {
+        od_forks_enter(pool, &scope);
+        assert_int_equal(odi_externals_here(&pool->team), 1);
+        od_blocking_begin();
+        assert_int_equal(odi_externals_here(&pool->team), 0);
+        od_forks_leave(&scope);
+        od_blocking_end();
+    }
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void block_elsewhere(void *raw)
+{
+    od_pool **pools = raw;
+    od_fork_scope scope;
+
+    od_forks_enter(pools[1], &scope);
+    od_blocking_begin();
+    bool both = odi_externals_here(&pools[1]->team) == 0 && blocked_in(pools[0]) == 1;
+    od_blocking_end();
+    both &= odi_externals_here(&pools[1]->team) == 1 && blocked_in(pools[0]) == 0;
+    od_forks_leave(&scope);
+    atomic_store(&room.over, both ? 1 : -1);
+}
+
+TEST(a_worker_that_blocks_in_another_pool_hands_both_places_over)
+{
+    od_pool *pools[] = {pool_of(1), pool_of(1)};
+
+    memset(&room, 0, sizeof room);
+    od_pool_submit(pools[0], OD_BAND_DEFAULT, block_elsewhere, pools);
+    assert_comes_true(atomic_load(&room.over) != 0);
+    assert_int_equal(atomic_load(&room.over), 1);
+    for (int each = 0; each < 2; each++)
+        assert_int_equal(od_pool_free(pools[each]), OD_OK);
+}
+
 /* ---- without room ---- */
 
 /* A pool whose places for external threads are all taken. */
@@ -428,6 +475,44 @@ TEST(a_forked_child_says_that_it_joins_a_branch_that_a_thread_of_its_parent_runs
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+static void join_nothing(void *branch) { od_join(branch, no_job, NULL); }
+
+/* That thread is not the child's, which waited for it. */
+TEST(a_forked_child_joins_where_a_thread_of_its_parent_was_about_to_move_the_split)
+{
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork(no_job, NULL);
+    uintptr_t limit = odi_load_relaxed(&od_forks_self->limit); /* relaxed, both: nobody else is there */
+    odi_store_relaxed(&od_forks_self->limit, ODI_FORKS_CLAIMED);
+    outcome it = in_a_child(join_nothing, branch, 10);
+    odi_store_relaxed(&od_forks_self->limit, limit);
+    od_join(branch, no_job, NULL);
+    od_forks_leave(&scope);
+    assert_int_equal(it.status, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void free_it(void *pool) { child_expects(od_pool_free(pool) == OD_OK); }
+
+/* It was this thread's before, which says so of itself as it leaves. */
+TEST(a_forked_child_keeps_no_place_that_a_thread_of_its_parent_was_about_to_have)
+{
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_forks_leave(&scope);
+    odi_forks *place = odi_external_at(&pool->team, 0);
+    odi_store_relaxed(&place->taken, 1); /* relaxed, both: nobody else is there */
+    outcome it = in_a_child(free_it, pool, 30);
+    odi_store_relaxed(&place->taken, 0);
+    assert_int_equal(it.status, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* Another thread's forks are the parent's: the child runs none of them, and joins none. */
 static struct {
     od_pool *pool;
@@ -499,7 +584,9 @@ static void go_back_in_a_child(void *raw)
 {
     od_fork_scope *inner = raw, third;
 
+    child_expects(odi_externals_here(&theirs.pool->team) == 2); /* the outermost and the innermost */
     child_expects(fib(10) == 55);
+    od_forks_leave(inner + 1);
     od_forks_leave(inner);
     od_forks *outer = od_forks_self;
     child_expects(outer != NULL);
@@ -515,7 +602,7 @@ static void go_back_in_a_child(void *raw)
 
 TEST(a_child_comes_back_from_a_scope_within_a_scope)
 {
-    od_fork_scope outer, inner;
+    od_fork_scope outer, inner[2];
     od_pool *other = pool_of(1);
 
     memset(&theirs, 0, sizeof theirs);
@@ -523,9 +610,11 @@ TEST(a_child_comes_back_from_a_scope_within_a_scope)
     theirs.pool = pool_of(1);
     od_forks_enter(theirs.pool, &outer);
     od_fork_slot *branch = od_fork(note_room, NULL);
-    od_forks_enter(other, &inner);
-    outcome it = in_a_child(go_back_in_a_child, &inner, 30);
-    od_forks_leave(&inner);
+    od_forks_enter(other, &inner[0]);
+    od_forks_enter(theirs.pool, &inner[1]);
+    outcome it = in_a_child(go_back_in_a_child, inner, 30);
+    od_forks_leave(&inner[1]);
+    od_forks_leave(&inner[0]);
     od_join(branch, note_room, NULL);
     od_forks_leave(&outer);
     if (it.status != 0)

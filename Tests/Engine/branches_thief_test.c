@@ -265,6 +265,31 @@ TEST(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+static void compute_as_told(void *told) { compute_until(told); }
+
+/* It was taken for idle. The other worker computes, so that there is a spare for nobody else. */
+TEST(a_worker_that_blocks_in_a_stolen_fork_is_noticed)
+{
+    od_pool *pool = pool_of(2);
+    od_fork_scope scope;
+    gate door = {0};
+    atomic_int told = 0;
+    atomic_ullong ran = 0;
+
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork(gate_job, &door);
+    bool came = COMES_TRUE(atomic_load(&door.waiting) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, compute_as_told, &told);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    came &= COMES_TRUE(atomic_load(&ran) == 1);
+    atomic_store(&told, 1);
+    gate_open(&door);
+    od_join(branch, gate_job, &door);
+    od_forks_leave(&scope);
+    assert_true(came);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a claim that takes long ---- */
 
 static struct {

@@ -19,6 +19,10 @@ static void use_everything(void *unused)
     atomic_ullong ran = 0;
 
     child_expects(group != NULL);
+    child_expects(blocked_in(pool) == 0);
+    od_queue *on_another = od_queue_create_with(pool, &(od_queue_options){.width = 1, .inactive = true});
+    od_queue_set_target(on_another, serial);
+    od_queue_release(on_another);
     for (int i = 0; i < 50; i++) {
         od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
         od_queue_async(open_queue, group, OD_QUEUE_BAND, count_job, &ran);
@@ -41,10 +45,15 @@ static void set_up_queues(void)
 
 static void tear_down_queues(void) { end_pool(pool, serial, open_queue); }
 
+/* Whatever another thread of the parent had begun. */
 TEST(a_child_of_an_unused_pool_can_use_it)
 {
     set_up_queues();
+    odi_lock_acquire(&pool->team.first_lock);
+    odi_lock_acquire(&pool->targets_lock);
     assert_child_succeeds(use_everything, NULL);
+    odi_lock_release(&pool->targets_lock);
+    odi_lock_release(&pool->team.first_lock);
     tear_down_queues();
 }
 
@@ -218,7 +227,9 @@ static atomic_bool forked_inside;
 
 static void fork_in_a_job(void *unused)
 {
+    od_blocking_begin();
     from_inside = in_a_child(use_everything, NULL, 60);
+    od_blocking_end();
     atomic_store(&forked_inside, true);
 }
 

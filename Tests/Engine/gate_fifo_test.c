@@ -198,4 +198,19 @@ TEST(a_fifo_that_is_busy_keeps_its_block)
     assert_null(fifo.first);
 }
 
+TEST(a_fifo_that_was_long_keeps_some_spares_and_none_as_it_rests)
+{
+    enum { JOBS = 20000 };
+    odi_fifo fifo = {.rests = ODI_FIFO_RESTS};
+    odi_entry entry;
+
+    for (uint64_t code = 1; code <= JOBS; code++)
+        assert_true(odi_fifo_push(&fifo, (odi_entry){code, 0}, NULL));
+    while (odi_fifo_pop(&fifo, &entry)) {
+    }
+    assert_int_equal(spares_of(&fifo), 16);
+    odi_fifo_rest(&fifo);
+    assert_null(fifo.first);
+}
+
 GUARDED_PROGRAM

@@ -233,6 +233,7 @@ TEST(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time)
     assert_int_equal(odi_thread_start(visit, &it, 1 << 20, "sleeper"), 0);
     assert_comes_true(atomic_load(&it.started));
     assert_comes_true(odi_thread_sleeps(it.id) == 1);
+    pthread_setname_np(pthread_self(), ") S ("); /* as the kernel writes it of one that sleeps, behind a name */
     assert_int_equal(odi_thread_sleeps(odi_thread_id()), 0);
     int64_t used = odi_clock_cpu(it.cpu_clock);
     assert_true(used >= 0);
@@ -361,6 +362,20 @@ TEST(reserved_pages_cost_memory_where_they_are_touched)
     assert_int_equal(pages[SIZE - 1], 0);
     if (!SANITIZED)
         assert_true(resident_kib() - before < 16 * 1024);
+    odi_pages_free_reserved(pages, SIZE);
+}
+
+/* The kernel takes nothing back of what is locked in memory. */
+TEST(what_is_locked_in_memory_is_cleared_too)
+{
+    enum { SIZE = 16 * 1024 };
+    char *pages = odi_pages_reserve(SIZE);
+
+    if (mlock(pages, SIZE) != 0)
+        skip();
+    memset(pages, 1, SIZE);
+    odi_pages_clear_reserved(pages, SIZE);
+    assert_int_equal(pages[0] + pages[SIZE - 1], 0);
     odi_pages_free_reserved(pages, SIZE);
 }
 

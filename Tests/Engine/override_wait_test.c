@@ -327,6 +327,26 @@ SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used)
     gate_open(&scene.door);
 }
 
+static void end_in_a_child(void *override)
+{
+    odi_override_end(override);
+    child_expects(overridden() == 0);
+}
+
+SCENE(a_band_is_overridden_until_the_last_waiter_has_gone_and_in_no_child)
+{
+    odi_override first = {.band = OD_BAND_USER_INTERACTIVE}, last = first;
+
+    odi_override_begin(&first, &scene.pool->team, OD_BAND_BACKGROUND);
+    odi_override_begin(&last, &scene.pool->team, OD_BAND_BACKGROUND);
+    assert_child_succeeds(end_in_a_child, &last);
+    odi_override_end(&first);
+    assert_true(overridden() != 0);
+    odi_override_end(&last);
+    assert_int_equal(overridden(), 0);
+    gate_open(&scene.door);
+}
+
 static struct {
     od_pool *pool;
     od_queue *queue;

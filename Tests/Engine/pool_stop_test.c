@@ -388,14 +388,16 @@ TEST(a_stopped_pool_discards_what_is_submitted)
     od_pool_stop(pool, INT64_MAX, NULL);
     for (int band = 0; band < 5; band++)
         assert_int_equal(od_pool_submit(pool, (od_band)band, count_job, &ran), OD_STOPPED);
+    odi_entry_node node;
+    odi_pool_submit_node(pool, OD_BAND_DEFAULT, odi_job_plain(count_job, &ran, 0), &node);
     assert_int_equal(atomic_load(&ran), 0);
-    assert_int_equal(metrics_of(pool).cancelled, 5);
+    assert_int_equal(metrics_of(pool).cancelled, 6);
     assert_int_equal(od_pool_waiting(pool), 0); /* once 2^30 for each injector, in a dump */
     od_pool_free(pool);
 }
 
 static struct {
-    od_pool *pool;
+    od_pool *pools[2];
     odi_owned owned;
     int times, depth, deepest;
 } given_back;
@@ -405,7 +407,7 @@ static void submit_it_again(odi_owned *owned)
     if (++given_back.depth > given_back.deepest)
         given_back.deepest = given_back.depth;
     if (++given_back.times < 1000)
-        (void)odi_pool_submit(given_back.pool, OD_BAND_DEFAULT, odi_job_owned(owned));
+        (void)odi_pool_submit(given_back.pools[given_back.times % 2], OD_BAND_DEFAULT, odi_job_owned(owned));
     given_back.depth--;
 }
 
@@ -417,14 +419,18 @@ static const odi_owned_kind given_back_kind = {never_called, submit_it_again};
 TEST(what_the_discarded_submit_is_discarded_after_them)
 {
     given_back.owned.kind = &given_back_kind;
-    given_back.pool = pool_of(1);
-    od_pool_submit(given_back.pool, OD_BAND_DEFAULT, no_job, NULL);
-    assert_int_equal(od_pool_stop(given_back.pool, INT64_MAX, NULL), OD_OK);
-    (void)odi_pool_submit(given_back.pool, OD_BAND_DEFAULT, odi_job_owned(&given_back.owned));
+    for (int each = 0; each < 2; each++) { /* each pool's own, though one lies within the other's */
+        given_back.pools[each] = pool_of(1);
+        od_pool_submit(given_back.pools[each], OD_BAND_DEFAULT, no_job, NULL);
+        assert_int_equal(od_pool_stop(given_back.pools[each], INT64_MAX, NULL), OD_OK);
+    }
+    (void)odi_pool_submit(given_back.pools[0], OD_BAND_DEFAULT, odi_job_owned(&given_back.owned));
     assert_int_equal(given_back.times, 1000);
-    assert_int_equal(given_back.deepest, 1);
-    assert_int_equal(metrics_of(given_back.pool).cancelled, 1000);
-    assert_int_equal(od_pool_free(given_back.pool), OD_OK);
+    assert_int_equal(given_back.deepest, 2);
+    for (int each = 0; each < 2; each++) {
+        assert_int_equal(metrics_of(given_back.pools[each]).cancelled, 500);
+        assert_int_equal(od_pool_free(given_back.pools[each]), OD_OK);
+    }
 }
 
 static struct {
@@ -488,6 +494,22 @@ static void stop_own_pool(void *raw)
     it->stop = od_pool_stop(it->pool, 0, NULL);
     it->free = od_pool_free(it->pool);
     atomic_store(&it->done, true);
+}
+
+static void stop_it(void *pool) { (void)od_pool_stop(pool, INT64_MAX, NULL); }
+
+TEST(a_worker_that_stops_another_pool_hands_its_place_over)
+{
+    od_pool *pool = pool_of(1), *other = pool_of(1);
+    gate door = {0};
+
+    hold_a_worker(other, &door);
+    od_pool_submit(pool, OD_BAND_DEFAULT, stop_it, other);
+    assert_comes_true(blocked_in(pool) == 1);
+    gate_open(&door);
+    assert_comes_true(blocked_in(pool) == 0);
+    od_pool_free(pool);
+    od_pool_free(other);
 }
 
 TEST(a_worker_cannot_stop_its_own_pool)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "include/od_timer.h"
 #include "os/source.h"
 #include "worker/bench.h"
 
@@ -260,6 +261,32 @@ TEST(a_smaller_pool_sends_threads_home)
     od_pool_free(pool);
 }
 
+static void call_nothing(void *unused, uint64_t missed) {}
+
+/* One of them until a timer is due. The one that works is as many as there may be. */
+TEST(a_smaller_pool_sends_sleepers_home)
+{
+    enum { WORKERS = 4 };
+    od_timer_options options = {.delay_ns = SECONDS(3600), .call = call_nothing};
+    od_pool *pool = pool_of(WORKERS);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "of a timer");
+    od_timer *timer = od_timer_create(queue, &options);
+    gate doors[WORKERS] = {0};
+
+    od_timer_start(timer);
+    for (int i = 0; i < WORKERS; i++)
+        hold_a_worker(pool, &doors[i]);
+    open_gates(doors, WORKERS - 1);
+    assert_comes_true(idle_ones_sleep(pool, WORKERS - 1));
+    assert_comes_true(odi_load_relaxed(&pool->team.timers.leader) != 0); /* relaxed: looked at again and again */
+    assert_null(odi_team_set_target(&pool->team, 1, NULL)); /* where memory is too short for a plan, too */
+    assert_comes_true(metrics_of(pool).active == 1);
+    gate_open(&doors[WORKERS - 1]);
+    assert_int_equal(od_timer_cancel(timer), OD_TIMER_PREVENTED);
+    od_timer_release(timer);
+    end_pool(pool, queue);
+}
+
 /* ---- limits ---- */
 
 static atomic_int cpus_allowed;
@@ -324,24 +351,28 @@ static void arm_nothing(odi_team *team)
 TEST(what_waits_is_begun_where_the_limits_allow_more)
 {
     od_pool_options options = options_for(0);
-    atomic_ullong ran = 0;
-    gate door = {0};
 
     options.spare_workers = 0;
-    atomic_store(&cpus_allowed, 1);
-    od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
-    pool->team.arm_monitor = arm_nothing; /* which might be about to start the one that is asked for */
-    hold_a_worker(pool, &door);
-    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-    atomic_store(&cpus_allowed, 2);
-    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
-    assert_int_equal(metrics_of(pool).threads_started, 2); /* by now: nobody else looks */
-    assert_comes_true(atomic_load(&ran) == 1);
-    gate_open(&door);
-    atomic_store(&cpus_allowed, 3); /* and again */
-    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
-    assert_comes_true(od_pool_workers(pool) == 3);
-    od_pool_free(pool);
+    for (int number = 0; number <= 2; number += 2) { /* or whoever has set a number */
+        atomic_ullong ran = 0;
+        gate door = {0};
+
+        atomic_store(&cpus_allowed, 1);
+        od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
+        pool->team.arm_monitor = arm_nothing; /* which might be about to start the one that is asked for */
+        hold_a_worker(pool, &door);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        atomic_store(&cpus_allowed, 2);
+        assert_int_equal(od_pool_set_workers(pool, number), OD_OK);
+        assert_int_equal(odi_load_relaxed(&pool->team.may_spin), number == 0); /* relaxed: nobody else writes it */
+        assert_int_equal(metrics_of(pool).threads_started, 2); /* by now: nobody else looks */
+        assert_comes_true(atomic_load(&ran) == 1);
+        gate_open(&door);
+        atomic_store(&cpus_allowed, 3); /* and again */
+        assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
+        assert_comes_true(od_pool_workers(pool) == 3);
+        od_pool_free(pool);
+    }
 }
 
 /* Its workers are neither as many as the limits say, nor where. */

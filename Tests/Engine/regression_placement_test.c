@@ -47,17 +47,18 @@ static void let_workers_go(od_pool *pool, int workers)
     assert_comes_true(nothing_runs(pool));
 }
 
-/* Workers that work, by site. */
+/* Workers that work, by site, as thieves find them; the memory of whose rings is to be there. */
 static int workers_at(od_pool *pool, int site)
 {
     int count = 0;
 
     odi_lock_acquire(&pool->team.lock);
-    for (int slot = 0; slot < pool->team.capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&pool->team.slots[slot]);
+    const odi_table *table = odi_load_relaxed(&pool->team.table);
+    for (int each = table->first[site]; each < table->first[site + 1]; each++) {
+        const odi_worker *worker = table->workers[each];
 
-        count += worker != NULL && worker->present && !worker->benched &&
-                 worker->site_index == site;
+        count += worker->present && !worker->benched && worker->site_index == site &&
+                 worker->deques[OD_BAND_DEFAULT].node == worker->site->node;
     }
     odi_lock_release(&pool->team.lock);
     return count;
@@ -341,14 +342,26 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
 
     if (!two_cpus(&first, &second))
         skip();
-    for (int workers = 0; workers <= 1; workers++) {
+    for (int workers = 0; workers <= 2; workers += 2) {
         allow_only(first, -1);
         od_pool *pool = pool_of_allowed(&source, workers, 0);
         assert_true(runs_pinned_to(pool, first));
         allow_only(second, -1);
         assert_comes_true(runs_pinned_to(pool, second));
+        assert_int_equal(od_pool_workers(pool), workers == 0 ? 1 : workers);
         od_pool_free(pool);
     }
+}
+
+TEST(who_cannot_be_pinned_works_all_the_same_and_is_counted)
+{
+    odi_source source;
+
+    allow_only(ODI_CPU_LIMIT - 1, -1);
+    od_pool *pool = pool_of_allowed(&source, 1, 0);
+    assert_false(runs_pinned_to(pool, ODI_CPU_LIMIT - 1));
+    assert_int_equal(metrics_of(pool).warnings, 1);
+    od_pool_free(pool);
 }
 
 static atomic_bool has_quota;

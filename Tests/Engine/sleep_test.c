@@ -5,6 +5,7 @@
 #include "Support/watchdog.h"
 
 #include "os/futex.h"
+#include "os/thread.h"
 #include "sleep/idle.h"
 #include "sleep/lock.h"
 
@@ -97,6 +98,42 @@ IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep)
     odi_idle_wake_all(&idle);
     wait_from(epoch, ODI_FOREVER);
     assert_false(odi_idle_leave(&idle)); /* nobody gave it the token */
+}
+
+typedef struct {
+    int number;
+    atomic_int id;
+    atomic_bool back;
+} sleeper;
+
+static void *sleep_as_numbered(void *raw)
+{
+    sleeper *it = raw;
+    uint32_t epoch = odi_idle_announce(&idle, false);
+
+    atomic_store(&it->id, odi_thread_id());
+    odi_idle_wait(&idle, epoch, ODI_FOREVER, it->number);
+    (void)odi_idle_leave(&idle);
+    atomic_store(&it->back, true);
+    return NULL;
+}
+
+IDLE_TEST(of_two_sleepers_the_one_with_the_lower_number_is_woken)
+{
+    sleeper two[] = {{.number = 1}, {.number = 0}};
+    pthread_t threads[2];
+
+    for (int each = 0; each < 2; each++) {
+        pthread_create(&threads[each], NULL, sleep_as_numbered, &two[each]);
+        assert_comes_true(odi_load_relaxed(&idle.asleep) >> two[each].number & 1); /* relaxed: looked at again and again */
+        assert_comes_true(odi_thread_sleeps(atomic_load(&two[each].id)) != 0);
+    }
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_WOKE);
+    assert_comes_true(atomic_load(&two[1].back));
+    assert_false(atomic_load(&two[0].back));
+    odi_idle_wake_all(&idle);
+    join_threads(threads, 2);
+    assert_int_equal(odi_idle_sleepers(&idle), 0);
 }
 
 /* ---- the lock ---- */

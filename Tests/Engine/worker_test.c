@@ -426,14 +426,23 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     memset(blockers, 0, sizeof blockers);
     options.spare_workers = 2;
     od_pool *pool = pool_with(options, (odi_pool_world){0});
+    pool->team.arm_monitor = arm_nothing; /* which counts as well */
     for (int i = 0; i < 8; i++) {
         blockers[i].says_so = true;
         od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[i]);
+        assert_comes_true(i > 1 || blocked_in(pool) == i + 1);
+        assert_int_equal(i > 1 ? 0 : metrics_of(pool).spare_cap_reached, 0); /* not by as many as there may be */
     }
     assert_comes_true(metrics_of(pool).spare_cap_reached > 0);
     assert_int_equal(metrics_of(pool).most_spares, 2);
     open_their_gates(blockers);
-    assert_comes_true(all_done(pool) == 8);
+    assert_comes_true(all_done(pool) == 8 && metrics_of(pool).active == 1);
+    blockers[0] = (blocker){.says_so = true};
+    od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[0]);
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_comes_true(all_done(pool) == 9);
+    assert_int_equal(metrics_of(pool).most_spares, 2); /* were there once */
+    gate_open(&blockers[0].door);
     od_pool_free(pool);
 }
 
