@@ -412,6 +412,7 @@ TEST(a_stolen_branch_inherits_what_began_above_the_root)
         od_forks_enter(pool, &scope);
         od_fork_slot *root = od_fork(look_at_work, &outer_word);
         void *outer = od_work_enter(&inner_word);
+        od_work_leave(od_work_enter(&inner_word)); /* it leaves its own note, not that one */
         od_fork_slot *branch = od_fork(look_at_inner_work, &inner_word);
         od_work_leave(od_work_enter(&rounds));
         od_work_leave(od_work_enter(&inner_word)); /* that is noted below, and stays so */

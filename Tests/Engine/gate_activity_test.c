@@ -241,6 +241,7 @@ static struct {
     od_queue *queue;
     uint64_t inside, in_sync, beside;
     int band;
+    void *owner;
 } counts;
 
 static void count_in_a_job(void *unused)
@@ -271,6 +272,7 @@ static void count_outside(void *queue)
 {
     counts.beside = od_queue_running(queue);
     counts.band = od_pool_current_band();
+    counts.owner = od_pool_current_owner();
 }
 
 static void submit_to_its_own_full_queue(void *queue)
@@ -288,9 +290,11 @@ QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
     od_queue *queue = od_queue_create_with(pool, &options);
 
     counts.beside = 0;
+    od_pool_set_owner(pool, queue);
     run_in(queue, submit_to_its_own_full_queue, queue);
     assert_int_equal(counts.beside, 2);
     assert_int_equal(counts.band, OD_BAND_USER_INITIATED); /* its own */
+    assert_ptr_equal(counts.owner, queue);
     assert_int_equal(od_queue_running(queue), 0);
     assert_int_equal(metrics_of(pool).executed, 3);
     assert_int_equal(metrics_of(pool).ran_on_callers, 1);

@@ -77,6 +77,7 @@ static void is_a_job_of_the_queue(void)
     od_queue_end_within();
     expect(!od_queue_is_current(queue));
     expect(od_queue_of_thread(0) == NULL);
+    expect(odi_load_relaxed(&odi_worker_self->queue_running) == NULL); /* for reports */
     expect(od_queue_pending(queue) == 0);
     expect(od_queue_running(queue) == 0);
 }

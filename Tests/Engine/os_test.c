@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/cache_line.h"
@@ -19,6 +20,7 @@
 #include "os/membarrier.h"
 #include "os/numa.h"
 #include "os/pages.h"
+#include "os/source.h"
 #include "os/thread.h"
 
 /* ---- futex ---- */
@@ -377,6 +379,25 @@ TEST(what_is_locked_in_memory_is_cleared_too)
     odi_pages_clear_reserved(pages, SIZE);
     assert_int_equal(pages[0] + pages[SIZE - 1], 0);
     odi_pages_free_reserved(pages, SIZE);
+}
+
+/* ---- files ---- */
+
+/* Whose tree it is may have left a pipe there that nobody writes to. */
+TEST(what_is_read_is_no_childs_and_makes_nobody_wait)
+{
+    char root[] = "/tmp/overdrive-XXXXXX", path[64];
+
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/pipe", root);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    odi_source source = odi_source_at(root);
+    FILE *file = source.open(&source, "/pipe");
+    assert_non_null(file);
+    assert_true(fcntl(fileno(file), F_GETFD) & FD_CLOEXEC);
+    fclose(file);
+    unlink(path);
+    rmdir(root);
 }
 
 /* ---- the asymmetric fence ---- */

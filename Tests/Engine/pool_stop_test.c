@@ -90,13 +90,19 @@ TEST(of_more_stuck_jobs_than_a_report_has_room_for_all_are_counted_and_the_first
 TEST(jobs_without_a_queue_are_counted_too)
 {
     od_pool *pool = lone_worker();
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "before");
     gate door = {0};
     atomic_ullong ran = 0;
+    od_stop_report report;
 
+    run_in(queue, no_job, NULL);
+    od_queue_release(queue);
     hold_a_worker(pool, &door);
     for (int i = 0; i < 1000; i++)
         od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
-    assert_stop(pool, 0, 0, 1000, 1);
+    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+    assert_report(&report, 1, 1000, 1);
+    assert_null(report.stuck_queues[0]);
     gate_open(&door);
     assert_comes_true(nothing_runs(pool));
     od_pool_free(pool);

@@ -177,6 +177,23 @@ TEST(every_submitted_job_runs_once_and_is_counted)
     }
 }
 
+static void fill_all_bands(void *pool)
+{
+    for (int job = 0; job < 5000; job++)
+        od_pool_submit(pool, (od_band)(job % 5), no_job, NULL);
+}
+
+TEST(rings_that_grow_are_counted_in_every_band)
+{
+    enum { RINGS = 5 }; /* of 64 slots to 1024; the band of what comes from outside has its first before */
+    od_pool *pool = lone_worker();
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, fill_all_bands, pool);
+    assert_comes_true(all_done(pool) == 5001);
+    assert_int_equal(metrics_of(pool).deque_growths, 5 * RINGS - 1);
+    od_pool_free(pool);
+}
+
 typedef struct {
     od_pool *pool;
     bool is_worker, is_other_worker;

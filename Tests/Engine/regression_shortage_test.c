@@ -7,7 +7,10 @@
 #include "Support/threads.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
+#include "include/od_external.h"
 #include "include/od_timer.h"
+
+#include <malloc.h>
 
 /* ---- memory that cannot be had ---- */
 
@@ -19,6 +22,24 @@ static void begin_pool(od_pool *pool)
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) > 0);
+}
+
+/* Who had asked for it took it for asked for, for ever. */
+TEST_WITH(a_monitor_that_was_missed_comes_when_threads_are_to_be_had_again, NULL, threads_again)
+{
+    od_pool *pool = pool_of(1);
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    begin_pool(pool);
+    atomic_store(&before_thread, no_thread);
+    hold_a_worker(pool, &door);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(metrics_of(pool).thread_failures > 0);
+    atomic_store(&before_thread, NULL);
+    assert_comes_true(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran) == OD_OK && atomic_load(&ran) > 1);
+    gate_open(&door);
+    od_pool_free(pool);
 }
 
 static void never(void *unused) { abort(); }
@@ -67,6 +88,21 @@ TEST_FIRST(a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record, NU
     end_pool(pool, below);
 }
 
+/* Slots that say that they have a thread. */
+static int slots_present(od_pool *pool)
+{
+    int count = 0;
+
+    odi_lock_acquire(&pool->team.lock);
+    for (int slot = 0; slot < pool->team.capacity; slot++) {
+        const odi_worker *worker = odi_load_relaxed(&pool->team.slots[slot]); /* relaxed: locked */
+
+        count += worker != NULL && worker->present;
+    }
+    odi_lock_release(&pool->team.lock);
+    return count;
+}
+
 /* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
 MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing)
 {
@@ -78,7 +114,10 @@ MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing)
         bool first, second;
 
         atomic_store(&grants, granted);
-        bool refused = od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran) != OD_OK;
+        od_status status = od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        bool refused = status != OD_OK;
+        assert_int_equal(status, refused ? OD_NO_MEMORY : OD_OK);
+        assert_int_equal(slots_present(pool), workers_present(pool));
         first = refused || COMES_TRUE(atomic_load(&ran) == 1); /* while memory is short */
         atomic_store(&grants, -1);
         assert_int_equal(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran), OD_OK);
@@ -88,6 +127,24 @@ MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing)
         assert_true(first && second);
         od_pool_free(pool);
     }
+}
+
+/* The second piece is the address space of its forks. (The C library keeps a few of the first.) */
+MEMORY_TEST(places_whose_forks_cannot_be_had_are_given_back)
+{
+    enum { PLACES = 100 };
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+    size_t before = mallinfo2().uordblks;
+
+    for (int each = 0; each < PLACES; each++) {
+        atomic_store(&grants, 1);
+        od_forks_enter(pool, &scope);
+        od_forks_leave(&scope);
+    }
+    atomic_store(&grants, -1);
+    assert_in_range(mallinfo2().uordblks - before, 0, PLACES / 2 * sizeof(odi_forks));
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 typedef struct {

@@ -274,8 +274,11 @@ TEST(only_what_is_wanted_is_read_of_one_node)
     source.open = open_counting_caches;
     odi_limits_read(&source, NULL, &limits);
     odi_topology *topology = odi_topology_discover(&source, &limits, false);
+    limits.online_count = limits.cpu_count + 1; /* one that no node lists */
+    odi_topology *part = odi_topology_discover(&source, &limits, false);
     free(recording);
-    assert_non_null(topology);
+    assert_false(part->nodes[0].whole);
+    odi_topology_free(part);
     check_promises(topology);
     assert_int_equal(topology->cpu_count, 8);
     assert_int_equal(topology->core_count, 8);

@@ -434,9 +434,13 @@ static void wait_and_report(void *unused)
 
     od_group_enter(scene.group);
     od_blocking_begin();
+    odi_store_relaxed(&odi_worker_self->waits_ns, 1); /* relaxed, all: the worker's own */
+    odi_store_relaxed(&odi_worker_self->back_ns, 1);
     (void)od_group_wait(scene.group, ODI_MILLISECOND);
     atomic_fetch_add(&scene.nested, odi_load_relaxed(&odi_worker_self->waits_for) != NULL);
+    atomic_fetch_add(&scene.nested, odi_load_relaxed(&odi_worker_self->waits_ns) != 1); /* since the outermost began */
     od_blocking_end();
+    atomic_fetch_add(&scene.nested, odi_load_relaxed(&odi_worker_self->back_ns) == 1);
     od_group_leave(scene.group);
     atomic_fetch_add(&scene.ended, 1);
 }
