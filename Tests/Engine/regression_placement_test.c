@@ -2,12 +2,14 @@
  * process was no longer allowed, and meeting places of all nodes on one. */
 #include <errno.h>
 
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
 #include "os/affinity.h"
 #include "os/source.h"
+#include "worker/recruit.h"
 
 /* The node that the calling thread is on, as far as pools ask for it. */
 static _Thread_local int node_here;
@@ -267,6 +269,47 @@ TEST(who_worked_for_another_has_its_place_when_that_sits_on_the_bench)
     od_pool_free(pool);
 }
 
+static int site_of_job[MOST];
+
+static void note_site_and_stay(void *door)
+{
+    site_of_job[(gate *)door - doors] = odi_worker_self->site_index;
+    gate_pass(door);
+}
+
+/* And not who sat down last. */
+TEST(of_two_on_the_bench_the_one_comes_back_that_is_of_the_node)
+{
+    od_pool_options options = options_for(2);
+    int other = 1;
+
+    options.placement = OD_PLACEMENT_NODE;
+    options.spare_workers = 2;
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 1, 1)});
+    odi_team *team = &pool->team;
+    team->bench_ns = HANG_NS;
+    team->arm_monitor = arm_nothing; /* as above */
+    odi_team_count_blocked(team, 2);
+    for (int i = 0; i < 4; i++) {
+        doors[i] = (gate){0};
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_site_and_stay, &doors[i]);
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    }
+    odi_team_count_blocked(team, -2);
+    while (site_of_job[other] == site_of_job[0])
+        other++;
+    gate_open(&doors[0]);
+    gate_open(&doors[other]);
+    assert_comes_true(metrics_of(pool).active == 2);
+    int site = LOCKED(&team->lock, team->bench->next_benched->site_index);
+    odi_team_count_blocked(team, 1);
+    assert_true(odi_team_start_one(team, &team->sites[site]));
+    assert_int_equal(LOCKED(&team->lock, team->bench->site_index), 1 - site);
+    odi_team_count_blocked(team, -1);
+    let_workers_go(pool, 4);
+    od_pool_free(pool);
+}
+
 /* ---- on this machine ---- */
 
 static odi_cpu_mask allowed; /* read and written with pools at rest, or by the lock below */
@@ -404,6 +447,40 @@ TEST(a_pinned_worker_is_let_go_where_limits_come_under_which_nobody_is_pinned)
     odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a worker that looks too has as much reason */
     odi_pool_refresh(&pool->team);
     assert_comes_true(runs_pinned_to(pool, -1));
+    od_pool_free(pool);
+}
+
+static atomic_bool first_is_offline;
+
+static FILE *open_two_nodes(const odi_source *source, const char *path)
+{
+    const char *text = strcmp(path, "/sys/devices/system/node/online") == 0 ? atomic_load(&first_is_offline) ? "1" : "0-1"
+                       : strcmp(path, "/sys/devices/system/node/node0/cpulist") == 0 ? "0"
+                       : strcmp(path, "/sys/devices/system/node/node1/cpulist") == 0 ? "1"
+                                                                                     : NULL;
+
+    errno = ENOENT;
+    return text != NULL ? fmemopen((void *)(uintptr_t)text, strlen(text), "r") : NULL;
+}
+
+/* It is the first one that there is then, and no other place than before. */
+TEST(who_is_left_of_two_nodes_works_at_the_place_of_the_second)
+{
+    odi_source source = {.open = open_two_nodes, .affinity = ask_allowed, .root = ""};
+    od_pool_options options = options_for(0);
+
+    options.placement = OD_PLACEMENT_NODE;
+    options.spare_workers = 0;
+    allow_only(0, 1);
+    atomic_store(&first_is_offline, false);
+    od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
+    hold_workers(pool, 2);
+    assert_int_equal(workers_at(pool, 1), 1);
+    allow_only(1, -1);
+    atomic_store(&first_is_offline, true);
+    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK); /* now */
+    let_workers_go(pool, 2);
+    assert_comes_true(workers_at(pool, 1) == 1 && workers_at(pool, 0) == 0);
     od_pool_free(pool);
 }
 
