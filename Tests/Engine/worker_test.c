@@ -9,6 +9,8 @@
 #include "worker/bench.h"
 #include "worker/recruit.h"
 
+#include "pool/monitor.c"
+
 /* ---- a journal of what started, in order ---- */
 
 enum { JOURNAL = 4096 };
@@ -443,6 +445,42 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     assert_comes_true(all_done(pool) == 9);
     assert_int_equal(metrics_of(pool).most_spares, 2); /* were there once */
     gate_open(&blockers[0].door);
+    od_pool_free(pool);
+}
+
+static int allowed_for(odi_team *team, int blocked, bool work_waits)
+{
+    const int count[BLOCKED + 1] = {[BLOCKED] = blocked};
+
+    odi_lock_acquire(&team->lock);
+    adjust(team, count, work_waits);
+    int allowance = team->allowance;
+    odi_lock_release(&team->lock);
+    return allowance;
+}
+
+/* In place of who sleeps for a lock another one would stand in line for the same. */
+WORKER_TEST(blocked_ones_have_spares_twice_as_many_each_time_but_not_who_sleeps_for_a_lock)
+{
+    od_pool *pool = pool_of(1);
+    odi_team *team = &pool->team;
+    gate door = {0};
+
+    team->arm_monitor = arm_nothing; /* what it does is done here */
+    hold_a_worker(pool, &door);
+    odi_worker *worker = odi_load_acquire(&team->slots[0], W3);
+    assert_comes_true(watch_worker(worker, odi_clock_coarse()) == BLOCKED);
+    odi_store_relaxed(&worker->sleeps_for_lock, true); /* relaxed, both: as its owner would, who sleeps */
+    assert_int_equal(watch_worker(worker, odi_clock_coarse()), IDLE);
+    odi_store_relaxed(&worker->sleeps_for_lock, false);
+    assert_int_equal(allowed_for(team, 4, true), 4);
+    assert_int_equal(allowed_for(team, 4, true), 8);
+    assert_int_equal(allowed_for(team, 1000, false), team->spare_cap);
+    assert_int_equal(metrics_of(pool).spare_cap_reached, 0); /* nothing waited for more */
+    assert_int_equal(allowed_for(team, 1000, true), team->spare_cap);
+    assert_int_equal(metrics_of(pool).spare_cap_reached, 1);
+    assert_int_equal(allowed_for(team, 0, false), 0);
+    gate_open(&door);
     od_pool_free(pool);
 }
 
