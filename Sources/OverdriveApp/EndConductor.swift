@@ -37,8 +37,8 @@ final class EndConductor {
     private var openDependents: [Int]
     private var openCount: Int
     private var stops: [Int: AsyncTask<Void, Never>] = [:]
-    /// When the budgets of those that boot or stop are spent.
-    private var deadlines: [(due: Int64, index: Int)] = []
+    /// When the budgets of those that boot or stop are spent: who has booted after all has another one for stopping.
+    private var deadlines: [Int: Int64] = [:]
     private(set) var nextDeadline: Int64
     private var overBudget: [String] = []
     private var isLate = false
@@ -104,7 +104,7 @@ final class EndConductor {
 
     private func limit(_ index: Int, to task: AppTask, from start: Int64) {
         let due = start + max(0, (task.stopBudget ?? lifecycle.options.stopBudget).nanosecondCount)
-        deadlines.append((due, index))
+        deadlines[index] = due
         nextDeadline = min(nextDeadline, due)
     }
 
@@ -146,7 +146,6 @@ final class EndConductor {
         guard progress.eventsAreDrained.load(ordering: .acquiring) || now >= deadline || isCancelling else { return }
         stage = .tasks
         lifecycle.events.leave()
-        recount()
         for index in stands.indices { look(at: index) }
     }
 
@@ -183,7 +182,7 @@ final class EndConductor {
         while let index = pending.popLast() {
             guard stands[index] != .done else { continue }
             stands[index] = .done
-            stops[index] = nil
+            (stops[index], deadlines[index]) = (nil, nil)
             openCount -= 1
             for dependency in graph.dependencies(of: index) {
                 openDependents[dependency] -= 1
@@ -199,10 +198,9 @@ final class EndConductor {
 
     /// Tasks whose budgets are spent hold nobody up any more.
     private func giveUp(_ now: Int64) {
-        let spent = deadlines.filter { $0.due <= now }
-        deadlines.removeAll { $0.due <= now || stands[$0.index] == .done }
-        recount()
-        for (_, index) in spent where stands[index] != .done {
+        let spent = deadlines.filter { $0.value <= now }.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
+        for index in spent where stands[index] != .done {
+            deadlines[index] = nil
             let task = graph.tasks[index]
             // One that boots has had its budget for coming to its end; one that was up meanwhile has another for stopping.
             if stands[index] == .open, task.place != .booting { continue }
@@ -212,10 +210,7 @@ final class EndConductor {
             overBudget.append(task.title)
             finish(index)
         }
-    }
-
-    private func recount() {
-        nextDeadline = deadlines.reduce(tasksDeadline) { min($0, $1.due) }
+        nextDeadline = deadlines.values.reduce(tasksDeadline, min)
     }
 
     /// Whoever is not done is left as it is.

@@ -286,6 +286,58 @@ struct EndTests {
         #expect(report.tasks.map(\.outcome) == [.stopped])
     }
 
+    @Test("leaves closures that run a moment, where it is in a hurry")
+    func hurry() async throws {
+        let gate = Gate()
+        let slow = AppTask("slow") {} stop: { try? await AsyncTask<Never, Never>.sleep(for: .seconds(36_000)) }
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(36_000), .seconds(36_000)) }
+        let app = try await AppTasks.booted([slow], options: options)
+        TaskQueue(scheduler: app.scheduler).async { gate.pass() }
+        #expect(eventually { gate.arrivals == 1 })
+        app.end(cancelling: true)
+        #expect(await app.ended().closures?.stuck == 1)
+        gate.open()
+    }
+
+    private func ending(_ tasks: [AppTask]) throws -> (Lifecycle, EndConductor) {
+        let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(36_000), .seconds(3600)) }
+        let graph = try AppGraph(of: [Provider(tasks)])
+        let lifecycle = Lifecycle(
+            options: options, scheduler: makeScheduler(), graph: graph, wake: try #require(WakePipe()), ownsProcess: false,
+            startedAt: monotonicNow(), state: Lifecycle.State(notes: []))
+        lifecycle.start(tasks)
+        #expect(eventually { tasks.allSatisfy { $0.place == .booting } })
+        lifecycle.end(.requested)
+        return (lifecycle, EndConductor(of: lifecycle, graph: graph))
+    }
+
+    /// It was due again and again, from a quarter of a second before that on.
+    @Test("is next looked after at its whole budget's end when its queues are being drained")
+    func lastDeadline() throws {
+        let before = monotonicNow()
+        let (_, end) = try ending([])
+        _ = end.conduct(now: monotonicNow(), isCancelling: false)
+        #expect(end.nextDeadline > before + 36_000_000_000_000)
+    }
+
+    /// It was given up when the budget was spent in which it could have come to its boot's end.
+    @Test("gives a task that has booted after all another budget for its stop")
+    func budgetAfterBoot() throws {
+        let (up, gate, cancelled) = (Gate(), Gate(), Log<Bool>())
+        let task = AppTask("late") { up.pass() } stop: {
+            gate.pass()
+            cancelled.note(AsyncTask<Never, Never>.isCancelled)
+        }
+        let (lifecycle, end) = try ending([task])
+        defer { lifecycle.living.end() }
+        let begun = monotonicNow()
+        up.open()
+        #expect(eventually { !end.conduct(now: monotonicNow(), isCancelling: false) && task.place == .stopping })
+        _ = end.conduct(now: begun + 3_600_000_000_000, isCancelling: false)
+        gate.open()
+        #expect(eventually { !cancelled.all.isEmpty } && cancelled.all == [false])
+    }
+
     @Test("comes when a task fails that had booted before the boot was over, which fails")
     func failsBeforeTheRest() async throws {
         let gate = Gate()
