@@ -26,6 +26,7 @@ struct QoSTests {
             (nil, [], .utility), (.userInteractive, [], .userInteractive), (.background, [], .utility),
             (.background, .enforceQoS, .background), (.userInteractive, .noQoS, .utility),
             (nil, .inheritQoS, .userInitiated), (.userInteractive, .inheritQoS, .userInteractive),
+            (.background, .inheritQoS, .userInitiated),
             (nil, .detached, .utility), (.userInteractive, [.noQoS, .enforceQoS], .utility),
         ]
         for each in cases {
@@ -35,8 +36,10 @@ struct QoSTests {
                 group.notify(on: queue, qos: each.qos, flags: each.flags) { seen.note(.current) }
                 item.notify(on: queue, qos: each.qos, flags: each.flags) { seen.note(.current) }
             }
-            group.leave()
-            item.perform()
+            try await TaskQueue(qos: .userInteractive, scheduler: scheduler).run {
+                group.leave()
+                item.perform()
+            }
             await queue.drained()
             #expect(seen.all == [each.seen, each.seen], "\(each)")
         }

@@ -33,6 +33,22 @@ extension DropIn {
             #expect(DispatchQueue.main.underlying.label == "com.apple.main-thread")
         }
 
+        @Test("a barrier runs beside nothing that runs on what stands for its queue")
+        func barrier() {
+            let queue = DispatchQueue(label: "shared", attributes: .concurrent)
+            let (theirs, crowd, group, beside) = (queue.underlying, Crowd(), DispatchGroup(), Box(0))
+            for _ in 0..<200 {
+                group.enter()
+                theirs.async {
+                    crowd.visit { usleep(100) }
+                    group.leave()
+                }
+                queue.async(group: group, flags: .barrier) { beside.value += crowd.now }
+            }
+            group.wait()
+            #expect(beside.value == 0)
+        }
+
         @Test("a queue on somebody's dispatch queue keeps that one's order")
         func onTheirs() {
             let theirs = Dispatch.DispatchQueue(label: "theirs")

@@ -13,6 +13,7 @@ extension DropIn {
             #expect(queue.label == "org.example")
             #expect(queue.qos == .userInitiated)
             #expect(DispatchQueue(label: "plain").qos == .unspecified)
+            #expect(DispatchQueue(label: "low", target: .global(qos: .utility)).taskQueue.qos == .utility)
             #expect(DispatchQueue.main === DispatchQueue.main)
             #expect(DispatchQueue.main.label == "com.apple.main-thread")
             #expect(DispatchQueue.global().label == "com.apple.root.default-qos")

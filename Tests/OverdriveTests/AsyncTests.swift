@@ -299,6 +299,10 @@ struct AsyncTests {
         #expect(seen.count == 3)
     }
 
+    private struct Canceller: TaskObserver {
+        func taskDidStartExecution<T>(_ task: Task<T>) { task.cancel() }
+    }
+
     @Test("Blocks of a BlockTask that has been cancelled do not begin")
     func blocksBehindCancel() async {
         let (begun, holder) = (Counter(), Holder<AnyTask?>(nil))
@@ -311,6 +315,9 @@ struct AsyncTests {
         // They have their turn when the first leaves the only worker.
         TaskQueue(scheduler: makeScheduler(workers: 1)).add(task: task)
         #expect(await task.result().error is CancellationError && begun.count == 0)
+        let single = BlockTask(observers: [Canceller()]) { begun.add() }
+        single.start()
+        #expect(await single.result().error is CancellationError && begun.count == 0)
         holder.value = nil
     }
 
@@ -538,10 +545,17 @@ struct AsyncTests {
                 text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
                 _exit(EXIT_SUCCESS)
             }
+            // One that is added meanwhile is not forgotten, however long it waits.
+            let (late, (never, emit)) = (Task.inline { 4 }, spoken())
+            late.add(dependency: never)
+            AsyncTask { try await late.value }
+            try await AsyncTask.sleep(for: .milliseconds(100))
+            TaskQueue.global().add(task: late)
             let task = Task.inline { 5 }
             task.name = "forgotten"
             AsyncTask { try await task.value }
             try await AsyncTask.sleep(for: .seconds(200))
+            emit(.completion)
         }
         let said = written(result?.standardErrorContent)
         #expect(said.contains("\"forgotten\" is waited for, and nobody has added it to a queue or started it"))

@@ -180,6 +180,21 @@ struct ForgottenTests {
         for each in [any, strict] { each.cancel() }
     }
 
+    /// Each kept the other: the task its list of dependents, and the edge in there the task.
+    @Test("What a dependency was removed from is kept by nobody, while somebody may speak for it")
+    func removed() {
+        let (emit, told): (Task<Int>.Emitter, Counter)
+        do {
+            let (task, dependent) = (spoken(), Task.inline {})
+            (emit, told) = (task.1, Counter())
+            task.0.onCancel { told.add() }
+            dependent.add(dependency: task.0)
+            TaskQueue().add(task: dependent)
+            #expect(!dependent.isFinished && dependent.remove(dependency: task.0))
+        }
+        #expect(eventually { !emit.isActive && told.count == 1 })
+    }
+
     @Test("However a dependent's linking, its removal, the body's return and a finish meet, each dependent runs once")
     func linkingRaces() {
         let queue = TaskQueue()
