@@ -3,8 +3,8 @@
 pictures of the README.
 
 Writes OUT/report.html, which needs nothing beside itself, and OUT/ratios.png, OUT/spawn.png, OUT/scaling.png and OUT/simulation.png.
-A ratio is a contender's minimum over Overdrive's on the same machine in the same run, both over the rounds that both have (who
-is measured more often finds a lower minimum): right of the line Overdrive is faster, left of it the other is.
+A ratio is that of one round: the contender's process's fastest sample over that of Overdrive's process. Marks are the rounds' medians,
+bars reach from the lowest round to the highest: right of the line Overdrive is faster, left of it the other is, across it neither.
 """
 import base64
 import html
@@ -45,7 +45,7 @@ notes = json.loads(pathlib.Path(sys.argv[4]).read_text())
 repeated, gates = (pathlib.Path(name).read_text().splitlines() if name else [] for name in (sys.argv[5:7] + ["", ""])[:2])
 print_ = result["fingerprint"]
 
-minimum, units, failures, processes = {}, {}, [], {}
+units, failures = {}, []
 samples, busy, resident, tails = {}, {}, {}, {}
 by_round, parameters = {}, {}
 for run in result["runs"]:
@@ -54,7 +54,6 @@ for run in result["runs"]:
     parameters[key[:2]] = run["parameters"]
     if run["samples"]:
         by_round.setdefault(key, {})[run["round"]] = min(run["samples"])
-        processes[key] = processes.get(key, 0) + 1
         samples.setdefault(key, []).extend(run["samples"])
         if "cpus" in run["facts"]:
             busy.setdefault(key, []).append(run["facts"]["cpus"])
@@ -63,34 +62,51 @@ for run in result["runs"]:
                 of.setdefault(key, []).append(run["facts"][name])
     if run.get("failure"):
         failures.append(f"{run['workload']} by {run['contender']}: {run['failure']}")
-    for sample in run["samples"]:
-        minimum[key] = min(minimum.get(key, float("inf")), sample)
 order = list(dict.fromkeys(run["workload"] for run in result["runs"]))
 most = max(print_["workers"])
 caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['kernel']}, {print_['date'][:10]}, commit {print_['commit']}; "
-          f"minima of {min(processes.values(), default=0)} to {max(processes.values(), default=0)} processes, ratios over the rounds that both "
-          f"have, {most} workers. " + ("These are more workers than CPUs. " if most > print_["cpus"] else "")) + notes["caveat"]
-doubts = {(d["workload"], d["contender"], d["workers"]): d["why"] for d in notes["doubts"]}
-unsure = {(d["workload"], d["contender"], d["workers"]): d["why"] for d in notes["ratios"]}
+          f"medians of {min(map(len, by_round.values()), default=0)} to {max(map(len, by_round.values()), default=0)} rounds, each process's fastest sample, and "
+          f"from the lowest round to the highest, {most} workers. " + ("These are more workers than CPUs. " if most > print_["cpus"] else "")) + notes["caveat"]
 
 
 def key_of(workload, contender, workers=most):
     return workload, contender, 1 if contender.startswith("serial") else workers
 
 
+def span(values):
+    """The lowest, the median and the highest."""
+    return min(values), statistics.median(values), max(values)
+
+
 def figure(workload, contender, workers=most):
-    return minimum.get(key_of(workload, contender, workers))
+    rounds = by_round.get(key_of(workload, contender, workers))
+    return span(rounds.values()) if rounds else None
 
 
 def over(one, other):
-    """How many times as long one figure is as another, by their minima over the rounds that both have; None where there is none."""
+    """How many times as long one figure is as another, round by round; None where fewer than three rounds have both."""
     mine, theirs = by_round.get(one, {}), by_round.get(other, {})
     both = mine.keys() & theirs.keys()
-    return min(mine[r] for r in both) / min(theirs[r] for r in both) if both else None
+    return span([mine[r] / theirs[r] for r in both]) if len(both) > 2 else None
 
 
 def ratio(workload, contender):
     return over(key_of(workload, contender), (workload, "overdrive", most))
+
+
+def draw(ax, values, y, contender, size=8):
+    """A mark at the median, and a bar from the lowest round to the highest."""
+    ax.plot(values[::2], (y, y), "-", lw=size / 4, color=COLOURS[contender], alpha=0.55, solid_capstyle="butt", zorder=2)
+    ax.plot(values[1], y, MARKERS[contender], ms=size, color=COLOURS[contender], markeredgecolor="white", markeredgewidth=0.6, zorder=3)
+
+
+def short(value):
+    """As the tables have a ratio: two digits, hundredths below 2, and no less than whole ones from 10."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0") if value >= 2 else f"{float(f'{value:.2f}'):g}" if value >= 0.1 else f"{value:.2g}"
+
+
+def interval(values):
+    return f"{short(values[0])}–{short(values[2])}×" if short(values[0]) != short(values[2]) else f"{short(values[1])}×"
 
 
 def picture(fig, name=None):
@@ -109,29 +125,27 @@ def picture(fig, name=None):
 
 
 def beside_each_other(workload, contenders):
-    """Each contender's ratio, and how far its mark moves up or down so that it hides no other of nearly the same."""
+    """Each contender's ratio, and how far its bar moves up or down so that none lies on another."""
     there = sorted((ratio(workload, c), c) for c in contenders if ratio(workload, c))
     groups = []
     for one in there:
-        if groups and one[0] < 1.12 * groups[-1][-1][0]:
+        if groups and one[0][0] < 1.12 * max(values[2] for values, _ in groups[-1]):
             groups[-1].append(one)
         else:
             groups.append([one])
-    return [(value, c, 0.56 * (i / (len(group) - 1) - 0.5) if len(group) > 1 else 0) for group in groups for i, (value, c) in enumerate(group)]
+    return [(values, c, 0.17 * (i - (len(group) - 1) / 2)) for group in groups for i, (values, c) in enumerate(group)]
 
 
 def ratios(contenders, title, name=None):
     rows = [w for w in order if any(ratio(w, c) for c in contenders)]
     if not rows:
         return ""
-    fig, ax = plt.subplots(figsize=(9, 0.36 * len(rows) + 1.4))
+    fig, ax = plt.subplots(figsize=(9, 0.5 * len(rows) + 1.4))
     for y, workload in enumerate(rows):
         if y % 2:
             ax.axhspan(y - 0.5, y + 0.5, color="black", alpha=0.04, lw=0, zorder=0)
-        for value, contender, aside in beside_each_other(workload, contenders):
-            hollow = key_of(workload, contender) in unsure
-            ax.plot(value, y + aside, MARKERS[contender], ms=7 if hollow else 8, color="white" if hollow else COLOURS[contender], alpha=0.9,
-                    markeredgecolor=COLOURS[contender] if hollow else "white", markeredgewidth=1.5 if hollow else 0.7, zorder=3)
+        for values, contender, aside in beside_each_other(workload, contenders):
+            draw(ax, values, y + aside, contender, 5)
     ax.axvline(1, color=COLOURS["overdrive"], lw=2, zorder=2)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
@@ -144,11 +158,11 @@ def ratios(contenders, title, name=None):
         ax.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,g}×"))
     ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
-    ax.set_xlabel("time relative to Overdrive, log scale   (shaded: the other is faster; hollow: may not be found again)")
+    ax.set_xlabel("time relative to Overdrive, log scale   (marks: medians; bars: all rounds; shaded: the other is faster)")
     ax.set_title(title, loc="left", fontweight="bold")
     used = [c for c in contenders if any(ratio(w, c) for w in rows)]
     ax.legend([plt.Line2D([], [], marker=MARKERS[c], ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
-              loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=6, frameon=False, columnspacing=1.2,
+              loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.5 * len(rows))), ncol=6, frameon=False, columnspacing=1.2,
               handletextpad=0.2)
     return picture(fig, name)
 
@@ -164,13 +178,13 @@ def dots(workloads, contenders, title, name):
         # Dots, because a bar's length would mean nothing on a log axis.
         for y, (contender, value) in enumerate(zip(there, values)):
             ax.axhline(y, color="#ddd", lw=0.8, zorder=0)
-            ax.plot(value, y, MARKERS[contender], ms=8, color=COLOURS[contender])
+            draw(ax, value, y, contender)
         ax.set_yticks(range(len(there)), [NAMES[c] for c in there])
         ax.set_xscale("log")
-        for y, value in enumerate(values):
-            ax.annotate(f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", (value, y), xytext=(9, 0), textcoords="offset points",
+        for y, (_, value, highest) in enumerate(values):
+            ax.annotate(text_of(value), (highest, y), xytext=(9, 0), textcoords="offset points",
                         va="center", fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
-        ax.set_xlim(min(values) / 2, max(values) * 6)
+        ax.set_xlim(min(values)[0] / 2, max(value[2] for value in values) * 10)
         ax.set_ylim(len(there) - 0.4, -0.6)
         ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
         ax.set_xlabel(units[workload] + ", log scale", fontsize=8)
@@ -183,7 +197,7 @@ def dots(workloads, contenders, title, name):
 def scaling():
     """Dots where there are two numbers of workers, as a line through two points says no more; else a curve for each contender."""
     shown = [w for w in order if w in ("fib", "skynet", "nqueens", "matmul", "uts", "loop-imbalanced", "mergesort")]
-    counts = sorted({n for w, c, n in minimum if c == "overdrive" and w in shown and n <= print_["cpus"]})
+    counts = sorted({n for w, c, n in by_round if c == "overdrive" and w in shown and n <= print_["cpus"]})
     rows = [w for w in shown if all(over((w, "overdrive", n), (w, "overdrive", counts[0])) for n in counts)]
     if len(counts) < 2 or not rows:
         return ""
@@ -197,12 +211,12 @@ def few_workers(rows, counts):
     for y, workload in enumerate(rows):
         value = over((workload, "overdrive", counts[0]), (workload, "overdrive", counts[1]))
         ax.axhline(y, color="#ddd", lw=0.8, zorder=0)
-        ax.plot(value, y, "o", ms=8, color=COLOURS["overdrive"])
-        ax.annotate(f"{value:.2f}×", (value, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
+        draw(ax, value, y, "overdrive")
+        ax.annotate(f"{value[1]:.2f}×", (value[2], y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_xlim(0, perfect * 1.2)
+    ax.set_xlim(0, 1.2 * max(perfect, ax.get_xlim()[1]))
     ax.set_xlabel(f"times as fast with {counts[1]} workers as with {counts[0]}   (dashed: perfect)")
     ax.set_title("Speed-up of Overdrive, measured", loc="left", fontweight="bold")
     return picture(fig, "scaling")
@@ -220,7 +234,7 @@ def curves(rows, counts):
             at = {n: over(base, (workload, contender, n)) for n in counts}
             at = {n: value for n, value in at.items() if value}
             if len(at) > 1:
-                ax.plot(at.keys(), at.values(), MARKERS[contender] + "-", ms=4, lw=1.3,
+                ax.plot(at.keys(), [value[1] for value in at.values()], MARKERS[contender] + "-", ms=4, lw=1.3,
                         color=COLOURS[contender], label=NAMES[contender])
         ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
         ax.set_xscale("log", base=2)
@@ -327,15 +341,11 @@ for workload in order:
     for contender in contenders:
         value = figure(workload, contender)
         times = ratio(workload, contender) if contender != "overdrive" else None
-        lost = times and times < 1
-        doubt = doubts.get(key_of(workload, contender))
-        if lost and times * 1.1 < 1:
+        lost = times and round(times[2], 2) < 1
+        if lost:
             (alone if contender.startswith("serial") else losses).append(
-                f"{workload}: {NAMES[contender]} {text_of(value)}, Overdrive {text_of(own)} {units[workload]} "
-                f"({'~' if key_of(workload, contender) in unsure else ''}{times:.2f}×)")
-        text = ("~" if doubt else "") + text_of(value)
-        title = f' title="{html.escape(doubt)}"' if doubt else ""
-        table += f"<td class={'lost' if lost else 'n'}{title}>{text}"
+                f"{workload}: {NAMES[contender]} {text_of(value[1])}, Overdrive {text_of(own[1])} {units[workload]} ({interval(times)})")
+        table += f"<td class={'lost' if lost else 'n'}>{text_of(value[1] if value else None)}" + (f" · {interval(times)}" if times else "")
     table += "</tr>"
 table += "</table>"
 
@@ -389,11 +399,9 @@ for workload in order:
             f"<td>{how_often(mine.get(name))}" for name in ("steals", "failed_steals", "stolen_forks", "useful_wakes", "spurious_wakes", "parks")) + "</tr>"
 own += "</table>"
 
-doubtful = [f"{w}, {NAMES.get(c, c)}, {n} workers: {why}" for (w, c, n), why in doubts.items()]
-doubtful_ratios = [f"{w}, {NAMES.get(c, c)}, {n} workers: {why}" for (w, c, n), why in unsure.items()]
 crowded = " and ".join(str(n) for n in sorted(print_["workers"]) if n > print_["cpus"])
 apart = [line for line in repeated if "<-" in line]
-agree = next((line for line in repeated if " ratios agree " in line), None)
+agree = [line for line in repeated if " ratios agree:" in line or " are on the same side of 1 " in line]
 
 page = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Overdrive: benchmarks</title>
 <meta name=viewport content="width=device-width">
@@ -404,21 +412,19 @@ pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
 <h1>Overdrive beside other schedulers</h1>
 <p>{html.escape(caveat)} Read ratios, not times. Every answer was checked; {len(failures)} runs failed.</p>
 {charts[0]}
-<h2>Where Overdrive loses by more than a tenth</h2>{listed(losses or ["nowhere, in this run"])}
+<h2>Where Overdrive loses in every round</h2>{listed(losses or ["nowhere, in this run"])}
 {f"<p>And to a plain loop or call on one thread, while Overdrive has {most} workers:</p>" + listed(alone) if alone else ""}
 {charts[1]}{charts[2]}
 {"<h2>More workers</h2>" + charts[3] if charts[3] else ""}
 {f"<p>There are {print_['cpus']} CPUs: of {crowded} workers no speed-up is drawn.</p>" if crowded else ""}
 {simulation_part(charts[4]) if charts[4] else ""}
-<h2>All figures</h2><p>Minima; ~ where fewer than three processes came within 5 % of it.</p>{table}
+<h2>All figures</h2><p>Medians of the rounds' fastest samples · times as long as Overdrive, from the lowest round to the highest.</p>{table}
 {"<p>Smaller jobs, whose costs are per unit all the same, had:</p>" + listed(smaller) if smaller else ""}
 <p>Medians of all samples · CPUs kept busy:</p>{middles}
 {medians("The most resident memory of a process, MiB, medians:", resident, 1024)}
 {medians("Of round trips the 99th percentile, µs, medians:", tails, 1000)}
 <h2>How far a second run agrees</h2>
-{f"<p>Of two runs of the stored state, one after the other, {html.escape(agree)}. Those that do not:</p>" + listed(apart) if agree else ""}
-<p>{len(doubtful)} of {len(minimum)} minima of this result were found by fewer than three of their processes, and may not be found again:</p>{listed(doubtful)}
-<p>{len(unsure)} ratios may not be found again, by their processes in the rounds of both sides{" or by what the two runs say" if agree else ""}:</p>{listed(doubtful_ratios)}
+{f"<p>Of two runs of the stored state, one after the other, {html.escape('; '.join(agree))}. Those that do not agree:</p>" + listed(apart) if agree else ""}
 <h2>Counts</h2><p>Per unit: allocations · futex calls · other system calls · voluntary context switches. The first three by a preloaded
 library, which sees the calls that go through syscall(2): neither glibc's own futexes nor its reads and writes, nor libgomp's, nor what Go does.</p>{counts}
 <p>What Overdrive's scheduler counts of itself, per unit (steals of closures; forks that ran on another thread than their own):</p>{own}

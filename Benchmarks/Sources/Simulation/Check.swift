@@ -2,12 +2,12 @@
 ///
 /// What one worker takes is foretold from the serial figure and the cost of a fork, which is fib's; for fib itself it is put in.
 public struct Check: Sendable {
-    /// A figure: its minimum in nanoseconds per unit, and the units of a sample.
+    /// A figure: its time in nanoseconds per unit, and the units of a sample.
     public struct Measured: Sendable {
-        let minimum, units: Double
+        let time, units: Double
 
-        public init(minimum: Double, units: Double) {
-            self.minimum = minimum
+        public init(time: Double, units: Double) {
+            self.time = time
             self.units = units
         }
     }
@@ -26,7 +26,7 @@ public struct Check: Sendable {
                 var simulator = Simulator(job, on: Machine(workers: workers, nodes: 1), policy: .engine, costs: costs)
                 return simulator.run().nanoseconds / one.units
             }
-            return Check(workload: workload, times: [(1, one.minimum, simulated(1)), (2, two.minimum, simulated(2))])
+            return Check(workload: workload, times: [(1, one.time, simulated(1)), (2, two.time, simulated(2))])
         }
     }
 
@@ -38,6 +38,6 @@ public struct Check: Sendable {
         guard let serial = figure(workload, "serial", 1) else { return nil }
         let isImbalanced = workload == "loop-imbalanced"
         // A hundredth takes fifty times as long.
-        return .loop(leaves: Int(serial.units), nanoseconds: serial.minimum / (isImbalanced ? 1.49 : 1), imbalanced: isImbalanced)
+        return .loop(leaves: Int(serial.units), nanoseconds: serial.time / (isImbalanced ? 1.49 : 1), imbalanced: isImbalanced)
     }
 }

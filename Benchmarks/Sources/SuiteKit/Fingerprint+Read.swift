@@ -5,7 +5,7 @@ extension Fingerprint {
     /// What this machine is, as far as it tells; `programs` are the contenders' files. Commit and compilers are those of `build`,
     /// where the programs were built elsewhere.
     public static func current(
-        size: Workload.Size, rounds: Int, settle: Int, budget: Int?, workers: [Int], programs: [String] = [], build: Fingerprint? = nil
+        size: Workload.Size, rounds: Int, budget: Int?, workers: [Int], programs: [String] = [], build: Fingerprint? = nil
     ) -> Fingerprint {
         let information = File.read("/proc/cpuinfo").split(separator: "\n")
         let cpu = information.first { $0.hasPrefix("model name") }?.split(separator: ":").last.map(trimmed) ?? "unknown"
@@ -34,7 +34,7 @@ extension Fingerprint {
             swift: answer("swift", "--version"), gcc: answer("gcc", "--version"), clang: answer("clang", "--version"),
             tbb: answer("pkg-config", "--modversion", "tbb"), glibc: answer("ldd", "--version"),
             allocator: allocator + (go == nil ? "" : " (Go: its own)"), size: size.rawValue, rounds: rounds, budget: budget ?? 0,
-            settle: settle, priority: priority, workers: workers, family: number.isEmpty ? nil : number.joined(separator: ", "), caches: caches,
+            priority: priority, workers: workers, family: number.isEmpty ? nil : number.joined(separator: ", "), caches: caches,
             governor: told("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), hugePages: hugePages, go: go, rustc: told("rustc", "--version"),
             rayon: rayon, nio: nio, programs: programs.isEmpty ? nil : hash(of: programs))
         if let build {

@@ -15,14 +15,12 @@ public struct Protocol: Sendable {
     public var limit: Int
     /// Milliseconds of samples in one process; nil: each workload's own.
     public var budget: Int?
-    /// Seconds that all measurements may take: until then those go on, after the rounds, that have not settled.
-    public var settle: Int
     /// Whether Overdrive is asked with one worker too, where its speed-up is of interest.
     public var alone: Bool
 
     public init(
         size: Workload.Size, workers: [Int], rounds: Int, workloads: [Workload], contenders: [Contender],
-        programs: Programs, limit: Int, budget: Int?, settle: Int = 0, alone: Bool = false
+        programs: Programs, limit: Int, budget: Int?, alone: Bool = false
     ) {
         self.size = size
         self.workers = workers
@@ -32,7 +30,6 @@ public struct Protocol: Sendable {
         self.programs = programs
         self.limit = limit
         self.budget = budget
-        self.settle = settle
         self.alone = alone
     }
 
@@ -40,7 +37,6 @@ public struct Protocol: Sendable {
     public func run(journal: Journal, progress: @escaping (String) -> Void) -> [Run] {
         var series = Series(self, journal, progress)
         series.takeRounds()
-        series.takeWhatHasNotSettled()
         series.takeCounts()
         return series.runs
     }
@@ -49,7 +45,7 @@ public struct Protocol: Sendable {
         var arguments = run.parameters.merging(contender.extra) { own, _ in own }
         arguments["workers"] = run.workers
         // More processes say more than more samples of one: where time is short, each has half of it, but three samples at least,
-        // so that nobody's minimum is of far fewer.
+        // so that nobody's fastest is of far fewer.
         arguments["budget_ms"] = arguments["budget_ms"] ?? budget ?? (size == .quick ? workload.budget / 2 : workload.budget)
         guard let program = programs.path(of: contender) else { return }
         run.units = workload.units(run.parameters)
@@ -181,7 +177,6 @@ public struct Journal: Sendable {
         var fingerprint = fingerprint
         fingerprint.date = ""
         fingerprint.rounds = 0
-        fingerprint.settle = nil
         return fingerprint
     }
 
@@ -209,15 +204,14 @@ extension Results {
     /// One line for each figure.
     public var tsv: String {
         let counts = (Figure.preloaded + Figure.counted).map { "\($0)_each" }
-        var text = (["workload", "contender", "workers", "unit", "minimum", "median", "spread", "cpus", "switches", "rss_kib", "p99_ns", "samples",
-            "processes", "near", "failures"] + counts).joined(separator: "\t") + "\n"
+        var text = (["workload", "contender", "workers", "unit", "time", "lowest", "highest", "median", "cpus", "switches", "rss_kib", "p99_ns", "samples",
+            "rounds", "failures"] + counts).joined(separator: "\t") + "\n"
         func column(_ value: Double?) -> String { value.map { $0.isFinite ? "\(Decimals.fourDigits($0))" : "" } ?? "" }
         for figure in figures {
-            let numbers = [figure.minimum, figure.median, figure.spread, figure.cpus, figure.switches, figure.rssKiB, figure.p99].map(column)
+            let numbers = [figure.time, figure.rounds.values.min(), figure.rounds.values.max(), figure.median, figure.cpus, figure.switches, figure.rssKiB, figure.p99].map(column)
             let counts = (Figure.preloaded + Figure.counted).map { column(figure.counts[$0]) }
-            let processes = figure.processes
             text += ([figure.workload, figure.contender, "\(figure.workers)", figure.unit] + numbers
-                + ["\(figure.samples)", "\(processes.all.count)", "\(processes.near.count)", "\(figure.failures.count)"] + counts)
+                + ["\(figure.samples)", "\(figure.rounds.count)", "\(figure.failures.count)"] + counts)
                 .joined(separator: "\t") + "\n"
         }
         return text

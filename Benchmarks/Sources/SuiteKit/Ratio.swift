@@ -1,35 +1,49 @@
-/// How many times as long as Overdrive a contender takes: its minimum over Overdrive's, both over the rounds that both have.
-///
-/// What has not settled is measured more often, and who has more processes finds a lower minimum: over the rounds of both,
-/// nobody has more.
+/// How many times as long as Overdrive a contender takes: in each round that both ran, its process's fastest sample over that of
+/// Overdrive's process. The rounds' median is the figure, the lowest to the highest of them its interval.
 public struct Ratio: Sendable {
-    /// The processes of those rounds.
-    let theirs, ours: Processes
+    /// From the lowest to the highest.
+    let rounds: [Double]
 
-    init?(_ theirs: Processes, _ ours: Processes) {
-        let rounds = theirs.rounds.intersection(ours.rounds)
-        guard !rounds.isEmpty else { return nil }
-        (self.theirs, self.ours) = (theirs.of(rounds), ours.of(rounds))
+    /// Both sides' fastest samples by round; where fewer than three rounds have both there is no ratio.
+    init?(_ theirs: [Int: Double], _ ours: [Int: Double]) {
+        rounds = theirs.compactMap { round, time in ours[round].map { time / $0 } }.sorted()
+        guard rounds.count >= 3 else { return nil }
     }
 
-    public var value: Double { theirs.all[0].minimum / ours.all[0].minimum }
+    var lowest: Double { rounds[0] }
+    var highest: Double { rounds[rounds.count - 1] }
+    var median: Double { Decimals.median(rounds) }
 
-    /// Whether both minima were found often enough to be found again.
-    var isSettled: Bool { theirs.isSettled && ours.isSettled }
+    /// -1 where the contender was faster in every round, 1 where Overdrive was, 0 where neither: by the ends as they are written.
+    var side: Int { (100 * highest).rounded() < 100 ? -1 : (100 * lowest).rounded() > 100 ? 1 : 0 }
 
-    /// Why it may not be found again; nothing where it may.
-    func doubt(of contender: String) -> String? {
-        let words = [theirs.doubt.map { "\(contender): \($0)" }, ours.doubt.map { "overdrive: \($0)" }].compactMap { $0 }
-        return words.isEmpty ? nil : words.joined(separator: "; ")
+    /// How far outside of an interval another run's median may lie: 2 %, as some intervals are narrower than 1 %.
+    static let slack = 1.02
+
+    /// Whether the median of each run lies in the interval of the other.
+    func agrees(with other: Ratio) -> Bool { contains(other.median) && other.contains(median) }
+
+    private func contains(_ value: Double) -> Bool { lowest <= value * Ratio.slack && value <= highest * Ratio.slack }
+
+    /// The interval: bold where the contender is faster, in brackets where neither is.
+    var words: String {
+        let (low, high) = (Ratio.short(lowest), Ratio.short(highest))
+        let words = (low == high ? low : "\(low)–\(high)") + "×"
+        return side < 0 ? "**\(words)**" : side == 0 ? "(\(words))" : words
+    }
+
+    /// Two digits; hundredths below 2, and no less than whole ones from 10.
+    private static func short(_ value: Double) -> String {
+        Decimals.short(value >= 10 ? value.rounded() : value >= 2 ? (10 * value).rounded() / 10 : value)
     }
 }
 
 extension Ratio {
     /// Whose ratio it is.
-    public struct Key: Hashable, Sendable {
-        public let workload, contender: String
+    struct Key: Hashable, Sendable {
+        let workload, contender: String
         /// The contender's.
-        public let workers: Int
+        let workers: Int
     }
 }
 
@@ -48,21 +62,10 @@ extension Results {
         for figure in figures {
             let workers = figure.contender.hasPrefix("serial") ? most : figure.workers
             guard let ours = own["\(figure.workload) \(workers)"], ours.contender != figure.contender, figure.contender != "overdrive",
-                let ratio = Ratio(figure.processes, ours.processes)
+                let ratio = Ratio(figure.rounds, ours.rounds)
             else { continue }
             ratios[Ratio.Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)] = ratio
         }
         return ratios
-    }
-
-    /// The ratios that may not be found again and why, in the order of the suite; `apart` are those that two runs disagree on.
-    public func doubts(apart: [Ratio.Key: String]) -> [(key: Ratio.Key, why: String)] {
-        let ratios = ratios()
-        return figures.compactMap { figure in
-            let key = Ratio.Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)
-            guard let ratio = ratios[key] else { return nil }
-            let words = [ratio.doubt(of: figure.contender), apart[key]].compactMap { $0 }
-            return words.isEmpty ? nil : (key, words.joined(separator: "; "))
-        }
     }
 }

@@ -46,8 +46,6 @@ public struct Fingerprint: Codable, Sendable, Equatable {
     public var allocator: String
     public var size: String
     public var rounds, budget: Int
-    /// Seconds within which the measurements went on after the rounds, with what had not settled.
-    public var settle: Int?
     /// How all contenders went before their neighbours or behind them, such as "nice -5"; empty: as everybody.
     public var priority: String
     public var workers: [Int]
@@ -79,30 +77,31 @@ public struct Figure: Sendable {
     public let unit: String
     /// How many of them a sample is.
     public let units: Double
-    public let minimum, median: Double
-    /// The median round's minimum over the best round's: how much the rounds disagree.
-    public let spread: Double
+    /// The fastest sample of each round.
+    public let rounds: [Int: Double]
+    /// Of all samples.
+    public let median: Double
     public let cpus, switches, rssKiB: Double?
     public let p99: Double?
     public let samples: Int
     public let failures: [String]
-    public let processes: Processes
     /// Allocations, futex calls, system calls, switches, steals and the like, per unit.
     public let counts: [String: Double]
 
-    init?(_ all: [Run], goodPace: Double?) {
+    /// The median round's fastest sample.
+    public var time: Double { Decimals.median(Array(rounds.values)) }
+
+    init?(_ all: [Run]) {
         let runs = all.filter { !$0.isCounting }
         guard let first = runs.first else { return nil }
-        let values = runs.flatMap(\.samples).sorted()
-        let rounds = runs.compactMap { $0.samples.min() }.sorted()
+        let values = runs.flatMap(\.samples)
         workload = first.workload
         contender = first.contender
         workers = first.workers
         unit = first.unit
         units = first.units
-        minimum = values.first ?? .nan
-        median = values.isEmpty ? .nan : values[values.count / 2]
-        spread = rounds.isEmpty ? .nan : rounds[rounds.count / 2] / rounds[0]
+        rounds = Dictionary(runs.compactMap { run in run.samples.min().map { (run.round, $0) } }, uniquingKeysWith: min)
+        median = Decimals.median(values)
         func middle(_ name: String) -> Double? {
             let all = runs.compactMap { $0.facts[name] }.sorted()
             return all.isEmpty ? nil : all[all.count / 2]
@@ -113,7 +112,6 @@ public struct Figure: Sendable {
         p99 = middle("p99_ns")
         samples = values.count
         failures = runs.compactMap(\.failure)
-        processes = Processes(runs, goodPace: goodPace)
         var counts: [String: Double] = [:]
         let units = max(first.counted, 1)
         for name in Figure.counted { counts[name] = middle(name).map { $0 / units } }
@@ -136,8 +134,7 @@ extension Results {
         let groups = Dictionary(grouping: runs, by: \.figure)
         let workloads = Dictionary(uniqueKeysWithValues: Workload.all.enumerated().map { ($1.id, $0) })
         let contenders = Dictionary(uniqueKeysWithValues: Contender.all.enumerated().map { ($1.id, $0) })
-        let goodPace = Processes.goodPace(of: runs)
-        return groups.values.compactMap { Figure($0, goodPace: goodPace) }.sorted { a, b in
+        return groups.values.compactMap(Figure.init).sorted { a, b in
             let left = (workloads[a.workload] ?? .max, a.workers, contenders[a.contender] ?? .max)
             return left < (workloads[b.workload] ?? .max, b.workers, contenders[b.contender] ?? .max)
         }
@@ -148,17 +145,16 @@ extension Results {
         runs.isEmpty ? 0 : runs.map(\.others).reduce(0, +) / Double(runs.count)
     }
 
-    /// How many processes measured a figure, at least and at most.
-    public var processes: ClosedRange<Int> {
-        let counts = figures.filter { $0.failures.isEmpty && $0.samples > 0 }.map(\.processes.all.count)
+    /// How many rounds a figure has, at least and at most.
+    var rounds: ClosedRange<Int> {
+        let counts = figures.filter { $0.failures.isEmpty && $0.samples > 0 }.map(\.rounds.count)
         return (counts.min() ?? 0)...(counts.max() ?? 0)
     }
 
-    /// Which share of the runs the machine was more than a tenth slower in than at its best; nil where nobody looked.
-    var slowShare: Double? {
-        let paces = runs.compactMap(\.pace)
-        guard let best = Processes.goodPace(of: runs) else { return nil }
-        return Double(paces.count { $0 > 1.1 * best }) / Double(paces.count)
+    /// Which share of the runs the machine was more than a tenth slower in than in the best tenth of them.
+    var slowShare: Double {
+        let paces = runs.compactMap(\.pace).sorted()
+        return paces.isEmpty ? 0 : Double(paces.count { $0 > 1.1 * paces[paces.count / 10] }) / Double(paces.count)
     }
 
     /// A sentence on how far the figures can be believed.
@@ -167,14 +163,14 @@ extension Results {
         let loads = runs.map(\.load).sorted()
         let load = loads.isEmpty ? 0 : loads[loads.count / 2]
         var rest = fingerprint.priority.isEmpty ? "" : " All contenders ran at \(fingerprint.priority)."
-        if let slow = slowShare, slow > 0.1 {
-            rest = " During \(Int((slow * 100).rounded())) % of the runs the machine itself was more than a tenth slower than at its best." + rest
+        if slowShare > 0.1 {
+            rest = " During \(Int((slowShare * 100).rounded())) % of the runs the machine itself was more than a tenth slower than at its best." + rest
         }
         if busy * 10 <= runs.count {
             return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average (load \(Decimals.short(load)))." + rest
         }
         return "The machine was busy: others kept \(Decimals.short(others)) of \(fingerprint.cpus) CPUs busy on average (load \(Decimals.short(load))), "
-            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed. Minima are what is left of it." + rest
+            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed." + rest
     }
 
     /// The same with fewer numbers, to be kept: of each run the minimum, the maximum and the deciles between them, in four digits.
@@ -209,6 +205,12 @@ public enum Decimals {
         while text.hasSuffix("0") { text.removeLast() }
         if text.hasSuffix(".") { text.removeLast() }
         return value < 0 ? "-" + text : text
+    }
+
+    /// The middle one, or the mean of the middle two.
+    static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
     }
 
     /// The nearest number with four significant digits.

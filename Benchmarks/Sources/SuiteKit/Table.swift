@@ -4,54 +4,30 @@ public struct Table: Sendable {
     let contenders: [Contender]
     let workers: Int
     private let ratios: [Ratio.Key: Ratio]
-    /// Ratios that another run contradicts.
-    private let apart: Set<Ratio.Key>
 
     /// With the contenders that have anything to say.
-    public init(_ results: Results, workers: Int, all: Bool = false, apart: Set<Ratio.Key> = []) {
+    public init(_ results: Results, workers: Int, all: Bool = false) {
         self.results = results
         self.workers = workers
-        self.apart = apart
         ratios = results.ratios(most: workers)
         let present = Set(results.runs.map(\.contender))
         contenders = Contender.all.filter { ($0.isHeadline || all) && present.contains($0.id) }
     }
 
-    /// A figure, and its ratio to Overdrive's over the rounds of both.
-    struct Cell {
-        let minimum: Double
-        let ratio: Double?
-        /// Whether both of the ratio's minima were found by several processes, and no other run has another ratio.
-        let isSettled: Bool
-    }
-
-    func cells(of workload: Workload, _ figures: [String: Figure]) -> [Cell?] {
-        contenders.map { contender in
-            guard let figure = figures[contender.id], figure.minimum.isFinite else { return nil }
-            let key = Ratio.Key(workload: workload.id, contender: contender.id, workers: figure.workers)
-            let ratio = contender.id == "overdrive-c" ? nil : ratios[key]
-            return Cell(minimum: figure.minimum, ratio: ratio?.value, isSettled: ratio?.isSettled ?? false && !apart.contains(key))
-        }
-    }
-
-    /// A figure, and in brackets how many times as long as Overdrive's it is.
-    private static func words(_ cell: Cell) -> String {
-        Decimals.short(cell.minimum) + (cell.ratio.map { " (\(cell.isSettled ? "" : "~")\(Decimals.short($0))×)" } ?? "")
-    }
-
-    /// Rows of text: title, unit, and a cell each.
-    func rows(_ words: (Cell) -> String = Table.words) -> [[String]] {
+    /// Rows of text: title, unit, and a cell each, with the time and how many times as long as Overdrive's it is; where `brief`,
+    /// of these only the latter.
+    func rows(brief: Bool = false) -> [[String]] {
         let figures = results.figures
-        var rows: [[String]] = []
-        for workload in Workload.all {
+        return Workload.all.compactMap { workload in
             let mine = figures.filter { $0.workload == workload.id && ($0.workers == workers || $0.contender.hasPrefix("serial")) }
-            guard !mine.isEmpty else { continue }
-            let cells = cells(of: workload, Dictionary(mine.map { ($0.contender, $0) }) { first, _ in first })
-            rows.append([workload.id, workload.unit.rawValue] + cells.map { cell in
-                cell.map(words) ?? "-"
-            })
+            guard !mine.isEmpty else { return nil }
+            return [workload.id, workload.unit.rawValue] + contenders.map { contender in
+                guard let figure = mine.first(where: { $0.contender == contender.id }), figure.time.isFinite else { return "-" }
+                let time = Decimals.short(figure.time)
+                let ratio = ratios[Ratio.Key(workload: workload.id, contender: contender.id, workers: figure.workers)]
+                return ratio.map { brief ? $0.words : "\(time) · \($0.words)" } ?? time
+            }
         }
-        return rows
     }
 
     public var text: String {
@@ -74,24 +50,17 @@ public struct Table: Sendable {
         return lines.joined(separator: "\n") + "\n\n" + footer + "\n"
     }
 
-    /// For the README: Overdrive's figure, and of the others only how many times as long they take; bold is who is faster.
-    public var brief: String {
-        markdown(rows { cell in
-            guard let ratio = cell.ratio else { return Decimals.short(cell.minimum) }
-            let words = "\(cell.isSettled ? "" : "~")\(Decimals.short(ratio))×"
-            return ratio < 0.995 ? "**\(words)**" : words
-        })
-    }
+    /// For the README: Overdrive's time, and of the others only how many times as long they take.
+    public var brief: String { markdown(rows(brief: true)) }
 
     /// What the numbers are and where they come from.
     var footer: String {
         let print = results.fingerprint
-        let counts = results.processes
-        let processes = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
-        var text = "Times are minima of all processes, \(processes) for each, in interleaved rounds, \(workers) workers; ×: times as long as "
-            + "Overdrive (below 1 it loses), both minima over the rounds that both have; ~: may not be found again: fewer than three processes came "
-            + "within 5 % of one of these two minima, or they did so only while the machine was slower than it can be"
-            + (apart.isEmpty ? ". " : ", or a second run was more than 15 % away. ") + smaller
+        let counts = results.rounds
+        let rounds = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
+        var text = "Of \(rounds) interleaved rounds with a process of each, \(workers) workers: the median of the processes' fastest samples, and "
+            + "(×) how many times as long as Overdrive's of the same round, from the lowest round to the highest. **Bold**: faster than "
+            + "Overdrive in every round; in brackets: neither is. " + smaller
             + (workers > print.cpus ? "These are more workers than CPUs: no speed-up can be read from them. " : "")
             + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }

@@ -42,7 +42,7 @@ struct SimulateCommand: ParsableCommand {
         var costs = Costs()
         if let results {
             func figure(_ workload: String, _ contender: String, _ workers: Int?) -> Double? {
-                results.figures.first { $0.workload == workload && $0.contender == contender && (workers == nil || $0.workers == workers) }?.minimum
+                results.figures.first { $0.workload == workload && $0.contender == contender && (workers == nil || $0.workers == workers) }?.time
             }
             if let fork = figure("fib", "overdrive", 1) ?? figure("fib", "overdrive-c", 1) { costs.fork = fork }
             if let trip = figure("wake-parked", "overdrive", nil) { costs.wake = max(1000, 1000 * trip / 2) }
@@ -88,7 +88,7 @@ struct SimulateCommand: ParsableCommand {
         let figures = results.figures
         return Check.all(costs) { workload, contender, workers in
             figures.first { $0.workload == workload && $0.contender == contender && $0.workers == workers }
-                .map { Check.Measured(minimum: $0.minimum, units: $0.units) }
+                .map { Check.Measured(time: $0.time, units: $0.units) }
         }.map { check in
             let times = check.times.map { "\($0.workers) workers measured \(Decimals.short($0.measured)), simulated \(Decimals.short($0.simulated))" }
             return "\(check.workload), ns each: " + times.joined(separator: "; ").replacing("1 workers", with: "1 worker")

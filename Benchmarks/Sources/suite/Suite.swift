@@ -21,11 +21,8 @@ struct RunCommand: ParsableCommand {
     @Option(help: "quick (minutes) or full (an hour).")
     var size = "quick"
 
-    @Option(help: "How many interleaved rounds, at least.")
-    var rounds = 4
-
-    @Option(help: "Seconds that all measurements may take; until then those go on, after the rounds, that have not settled.")
-    var settle: Int?
+    @Option(help: "How many interleaved rounds.")
+    var rounds = 8
 
     @Option(help: "Numbers of workers, such as 1,2,4; otherwise as many as CPUs.")
     var workers: String?
@@ -73,16 +70,15 @@ struct RunCommand: ParsableCommand {
             say("\(more) workers are more than the \(cpus) CPUs: what they measure is crowding, not speed-up")
         }
         File.makeFolder(of: out)
-        let seconds = settle ?? (size == .quick ? 300 : 3600)
         let fingerprint = Fingerprint.current(
-            size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts, programs: Programs(folders).files(of: chosen),
+            size: size, rounds: rounds, budget: budget, workers: counts, programs: Programs(folders).files(of: chosen),
             build: Fingerprint.build(beside: own))
         if fresh { File.remove(out + ".jsonl") }
         let journal = Journal(path: out + ".jsonl", continuing: fingerprint)
         if !journal.runs.isEmpty { say("going on after \(journal.runs.count) runs of \(out).jsonl") }
         let measured = Protocol(
             size: size, workers: counts, rounds: rounds, workloads: workloads, contenders: chosen,
-            programs: Programs(folders), limit: limit, budget: budget, settle: seconds, alone: self.workers == nil
+            programs: Programs(folders), limit: limit, budget: budget, alone: self.workers == nil
         ).run(journal: journal, progress: say)
 
         let results = Results(fingerprint: journal.fingerprint, runs: measured)
@@ -133,13 +129,9 @@ struct TableCommand: ParsableCommand {
     @Flag(help: "With every contender.")
     var all = false
 
-    @Option(help: "What compare said of two runs: ratios that were apart get a ~.")
-    var repeated: String?
-
     func run() throws {
         let results = try Results(contentsOf: result)
-        let apart = repeated.map { Comparison.apart(in: File.read($0)) } ?? [:]
-        let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all, apart: Set(apart.keys))
+        let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all)
         print(brief ? table.brief : markdown ? table.markdown : table.text, terminator: "")
     }
 }
@@ -172,13 +164,10 @@ struct CompareCommand: ParsableCommand {
     @Argument(help: "The result after: PATH.json.")
     var after: String
 
-    @Option(help: "How far apart ratios may be, in per cent.")
-    var tolerance = 15
-
     func run() throws {
         let comparison = Comparison(try Results(contentsOf: before), try Results(contentsOf: after))
-        print(comparison.text(tolerance: Double(tolerance) / 100), terminator: "")
-        if comparison.rows.contains(where: { $0.difference > Double(tolerance) / 100 }) { throw ExitCode.failure }
+        print(comparison.text, terminator: "")
+        if !comparison.agree { throw ExitCode.failure }
     }
 }
 
@@ -191,7 +180,7 @@ struct FingerprintCommand: ParsableCommand {
     var out: String
 
     func run() throws {
-        let fingerprint = Fingerprint.current(size: .quick, rounds: 0, settle: 0, budget: nil, workers: [])
+        let fingerprint = Fingerprint.current(size: .quick, rounds: 0, budget: nil, workers: [])
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         guard File.write(String(decoding: try encoder.encode(fingerprint), as: UTF8.self) + "\n", to: out) else {

@@ -43,40 +43,31 @@ import Testing
 
     private let fixtures = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/Fixtures"
 
-    /// After two rounds of the contenders in Fixtures Overdrive has not settled, after five processes it has. What is there already
-    /// is not measured again. Who agrees with itself all the time goes on beside it, as a ratio is of the rounds of both.
-    @Test func whatHasNotSettledGoesOn() throws {
+    /// A process of each in every round, and who goes first changes. What is there already is not measured again.
+    @Test func everybodyHasAllRoundsInTurn() throws {
         let folder = NSTemporaryDirectory() + "/suite-\(getpid())"
         try FileManager.default.copyItem(atPath: fixtures, toPath: folder) // they write beside themselves
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        func runs(settle: Int) -> [Run] {
-            let fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: settle, budget: nil, workers: [1])
+        func runs(rounds: Int) -> [String] {
+            let fingerprint = Fingerprint.current(size: .quick, rounds: rounds, budget: nil, workers: [1])
             return Protocol(
-                size: .quick, workers: [1], rounds: 2, workloads: [Workload.named("fib")].compactMap { $0 },
-                contenders: ["overdrive", "libdispatch"].compactMap(Contender.named), programs: Programs([folder]), limit: 60, budget: nil, settle: settle
-            ).run(journal: Journal(path: folder + "/journal.jsonl", continuing: fingerprint), progress: { _ in })
+                size: .quick, workers: [1], rounds: rounds, workloads: [Workload.named("fib")].compactMap { $0 },
+                contenders: ["overdrive", "libdispatch"].compactMap(Contender.named), programs: Programs([folder]), limit: 60, budget: nil
+            ).run(journal: Journal(path: folder + "/journal.jsonl", continuing: fingerprint), progress: { _ in }).map { "\($0.round) \($0.contender)" }
         }
-        #expect(runs(settle: 0).count == 4)
-        let both = runs(settle: 20)
-        let all = both.filter { $0.contender == "overdrive" }
-        // More than five only where the machine was slow during the three that agree.
-        #expect(all.count >= 5)
-        #expect(all.prefix(5).map(\.round) == [0, 1, 2, 3, 4])
-        #expect(Processes(all).near.count == all.count - 2)
-        #expect(try String(contentsOfFile: folder + "/count", encoding: .utf8) == "\(all.count)\n")
-        // Side by side, but for a last round that the time cut off.
-        let beside = both.filter { $0.contender == "libdispatch" }.map(\.round)
-        #expect(beside.prefix(5) == [0, 1, 2, 3, 4])
-        #expect(abs(beside.count - all.count) <= 1)
+        let two = ["0 overdrive", "0 libdispatch", "1 libdispatch", "1 overdrive"]
+        #expect(runs(rounds: 2) == two)
+        #expect(runs(rounds: 3) == two + ["2 overdrive", "2 libdispatch"])
         // Three samples at least, which is a contender's own custom: nobody asks for fewer.
-        #expect(try String(contentsOfFile: folder + "/asked", encoding: .utf8) == "fib budget_ms=50 n=30 workers=1\n")
+        let asked = String(repeating: "fib budget_ms=50 n=30 workers=1\n", count: 3)
+        #expect(try String(contentsOfFile: folder + "/asked", encoding: .utf8) == asked)
     }
 
     /// An interrupted series goes on with the date of its beginning; nothing that was taken otherwise goes on, nor what has ended.
     @Test func aJournalGoesOnOnlyWithItsOwn() throws {
         let path = NSTemporaryDirectory() + "/journal-\(getpid()).jsonl"
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: 0, budget: nil, workers: [1], programs: [fixtures + "/contender-dispatch"])
+        var fingerprint = Fingerprint.current(size: .quick, rounds: 2, budget: nil, workers: [1], programs: [fixtures + "/contender-dispatch"])
         (fingerprint.commit, fingerprint.date) = ("abc", "yesterday")
         func begun() -> Journal {
             try? FileManager.default.removeItem(atPath: path)
@@ -91,7 +82,7 @@ import Testing
         }
         _ = begun()
         var later = fingerprint
-        (later.date, later.rounds, later.settle) = ("today", 4, 100)
+        (later.date, later.rounds) = ("today", 4)
         let resumed = Journal(path: path, continuing: later)
         #expect(resumed.runs.map(\.samples) == [[10]])
         #expect(resumed.fingerprint.date == "yesterday")
@@ -116,7 +107,7 @@ import Testing
 
 @Suite struct FingerprintTests {
     private func current(programs: [String] = [], build: Fingerprint? = nil) -> Fingerprint {
-        .current(size: .quick, rounds: 1, settle: 0, budget: nil, workers: [1], programs: programs, build: build)
+        .current(size: .quick, rounds: 1, budget: nil, workers: [1], programs: programs, build: build)
     }
 
     @Test func programsAreKnownByTheirContents() throws {
@@ -226,83 +217,60 @@ import Testing
 }
 
 @Suite struct ResultTests {
-    /// Three processes each, which agree.
+    /// Three rounds, in which both take the same time.
     private func result(_ own: Double, _ other: Double) -> Results {
         result(own: [own, own, own], other: [other, other, other])
     }
 
-    /// A process for each minimum.
-    private func result(own: [Double], other: [Double], paces: [Double?] = [], cpus: [Double] = []) -> Results {
-        func runs(_ contender: String, _ minima: [Double]) -> [Run] {
-            minima.enumerated().map { round, minimum in
+    /// A round for each fastest sample.
+    private func result(own: [Double], other: [Double]) -> Results {
+        func runs(_ contender: String, _ fastest: [Double]) -> [Run] {
+            fastest.enumerated().map { round, fastest in
                 Run(
                     workload: "fib", contender: contender, workers: 2, round: round, parameters: ["n": 3], unit: "ns per fork", units: 10,
-                    samples: [minimum, 2 * minimum], facts: ["switches": 5, "cpus": round < cpus.count ? cpus[round] : 2], others: 0, load: 0, failure: nil,
-                    pace: round < paces.count ? paces[round] : nil)
+                    samples: [2 * fastest, fastest], facts: ["switches": 5], others: 0, load: 0, failure: nil)
             }
         }
         return Results(
-            fingerprint: .current(size: .quick, rounds: 1, settle: 0, budget: nil, workers: [2]),
-            runs: runs("overdrive", own) + runs("libdispatch", other))
+            fingerprint: .current(size: .quick, rounds: 1, budget: nil, workers: [2]), runs: runs("overdrive", own) + runs("libdispatch", other))
     }
 
-    @Test func ratiosAreCompared() {
-        let same = Comparison(result(10, 100), result(20, 210))
-        #expect(same.rows.count == 1)
-        #expect(same.rows[0].difference < 0.06)
-        let other = Comparison(result(10, 100), result(10, 130))
-        #expect(other.text(tolerance: 0.15).contains("30 % apart: libdispatch 100, then 130 (each of the two settled, and nothing that was recorded differs: "))
-        #expect(other.text(tolerance: 0.15).hasSuffix("\n0 of 1 ratios agree within 15 %, 0 of the 1 that had settled in both runs\n"))
+    /// The middle round counts, and a lucky process only as an end of the interval.
+    @Test func aRatioIsOfRounds() throws {
+        let result = result(own: [10, 20, 10, 10], other: [100, 210, 60, 120])
+        let ratio = try #require(result.ratios().values.first)
+        #expect(ratio.rounds == [6, 10, 10.5, 12])
+        #expect(ratio.median == 10.25)
+        #expect(Table(result, workers: 2).brief.contains("| 10 | 6–12× |"))
+        #expect(Table(result, workers: 2).text.contains("  10         110 · 6–12×"))
     }
 
-    @Test func aMinimumThatOneProcessFoundIsDoubtful() {
-        let before = result(own: [10, 10, 10, 10, 10], other: [100, 160, 161, 162, 163])
-        #expect(Table(before, workers: 2).text.contains("100 (~10×)"))
-        #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "1 of 5 processes came near 100, the middle one took 161")
-        let after = result(own: [10, 10, 10, 10, 10], other: [158, 160, 161, 162, 163])
-        #expect(Table(after, workers: 2).text.contains("158 (15.8×)"))
-        let text = Comparison(before, after).text(tolerance: 0.15)
-        #expect(text.contains("58 % apart: libdispatch 100, then 158 (only 1 of 5 processes of the first run came near 100, the middle one took 161)"))
-        #expect(text.contains("0 of 1 ratios agree"))
+    /// A process without a counterpart wins nobody anything; of two rounds nobody says anything.
+    @Test func aRatioIsOfThreeRoundsThatBothHave() {
+        #expect(Table(result(own: [10, 10, 10, 8], other: [100, 100, 100]), workers: 2).brief.contains("| 10 | 10× |"))
+        #expect(Table(result(own: [10, 10, 8], other: [100, 100]), workers: 2).brief.contains("| 10 | 100 |"))
     }
 
-    /// The fourth process of Overdrive's has no counterpart, and wins it nothing; its figure it is.
-    @Test func aRatioIsOfTheRoundsThatBothHave() {
-        let result = result(own: [10, 10, 10, 8], other: [100, 100, 100])
-        #expect(Table(result, workers: 2).text.contains("  8          100 (10×)"))
-        #expect(Table(result, workers: 2).brief.contains("| 8 | 10× |"))
-        #expect(Comparison(result, result).rows.map(\.before) == [10])
-        // All of Overdrive's agree thrice, but only one of those that stand beside the other's.
-        let lucky = self.result(own: [10, 20, 20, 10, 10], other: [100, 100, 100])
-        #expect(lucky.figures.first { $0.contender == "overdrive" }?.processes.isSettled == true)
-        #expect(Table(lucky, workers: 2).brief.contains("| ~10× |"))
-        #expect(lucky.doubts(apart: [:]).map(\.why) == ["overdrive: 1 of 3 processes came near 10, the middle one took 20"])
-        // No round of both: no ratio.
-        var strangers = self.result(own: [10], other: [100])
-        strangers.runs[1].round = 1
-        #expect(strangers.ratios().isEmpty)
-        #expect(Table(strangers, workers: 2).brief.contains("| 10 | 100 |"))
+    @Test func whoIsFasterInEveryRoundIsBoldAndWhereNobodyIsThereAreBrackets() {
+        func words(_ other: Double...) -> String? { result(own: other.map { _ in 100 }, other: other).ratios().values.first?.words }
+        #expect(words(50, 60, 99) == "**0.5–0.99×**")
+        #expect(words(50, 60, 99.6) == "(0.5–1×)")
+        #expect(words(90, 120, 130) == "(0.9–1.3×)")
+        #expect(words(100.4, 101, 102) == "(1–1.02×)")
+        #expect(words(105, 105.2, 105.4) == "1.05×")
+        #expect(words(234, 250, 1249) == "2.3–12×")
     }
 
-    @Test func whatTwoRunsDisagreeOnIsMarked() {
-        let text = Comparison(result(10, 100), result(10, 130)).text(tolerance: 0.15)
-        let apart = Comparison.apart(in: "Two runs\n\n" + text)
-        let key = Ratio.Key(workload: "fib", contender: "libdispatch", workers: 2)
-        #expect(apart == [key: "two runs had 10× and 13×"])
-        #expect(Table(result(10, 100), workers: 2, apart: Set(apart.keys)).brief.contains("| ~10× |"))
-        #expect(Table(result(10, 100), workers: 2, apart: Set(apart.keys)).brief.contains("or a second run was more than 15 % away"))
-        #expect(Table(result(10, 100), workers: 2).brief.contains("| 10× |"))
-        #expect(result(10, 100).doubts(apart: apart).map(\.why) == ["two runs had 10× and 13×"])
-        #expect(Comparison.apart(in: Comparison(result(10, 100), result(10, 101)).text(tolerance: 0.15)).isEmpty)
-    }
-
-    /// Where both settled apart, what was counted of the processes tells what they did otherwise.
-    @Test func whatProcessesDidOtherwiseIsNamed() {
-        let before = result(10, 100)
-        var after = result(10, 130)
-        for index in after.runs.indices where after.runs[index].contender == "libdispatch" { after.runs[index].facts["switches"] = 40 }
-        #expect(Comparison(before, after).text(tolerance: 0.15)
-            .contains("(each of the two settled; 5 times fell asleep a sample in the first, 40 in the second)"))
+    @Test func twoRunsAgreeWhereEachMedianIsInTheOthersInterval() {
+        let before = result(own: [10, 10, 10], other: [90, 100, 120])
+        func text(_ other: Double...) -> String { Comparison(before, result(own: other.map { _ in 10 }, other: other)).text }
+        let agreed = text(99, 110, 120)
+        #expect(agreed.contains("fib  libdispatch  2  10× (9–12)  11× (9.9–12)\n1 of 1 ratios agree"))
+        #expect(agreed.contains("narrower than 1 to 1.27\n1 of 1 are on the same side of 1 in every round of both runs, 0 on one in"))
+        #expect(text(80, 88, 102).contains("  <- apart\n0 of 1 ratios agree"))
+        #expect(text(102.1, 103, 105).contains("  <- apart\n"))
+        #expect(text(101.9, 103, 105).contains("\n1 of 1 ratios agree"))
+        #expect(text(5, 6, 7).contains("\n0 of 1 are on the same side of 1 in every round of both runs, 1 on one in"))
     }
 
     @Test func theFooterTellsOfSmallerJobsAndOfMoreWorkersThanCPUs() {
@@ -316,39 +284,6 @@ import Testing
         #expect(Table(result, workers: 2).text.contains("more workers than CPUs"))
     }
 
-    @Test func twoModesAreSeen() {
-        let before = result(own: [10, 10, 10, 10, 10], other: [100, 101, 300, 302, 310])
-        let after = result(own: [10, 10, 10, 10, 10], other: [300, 301, 302, 303, 310])
-        #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "two modes, 100 to 101 (2 of 5 processes) and 300 to 310")
-        let text = Comparison(before, after).text(tolerance: 0.15)
-        #expect(text.contains("two modes, 100 to 101 (2 of 5 processes of the first run, 0 of 5 of the second) and 300 to 310"))
-        // Scattered is not two modes.
-        #expect(result(own: [10], other: [100, 130, 170, 230, 300]).figures.first { $0.contender == "libdispatch" }?.processes.modes == nil)
-    }
-
-    @Test func threadsOnOneCPUAreSeen() {
-        let mixed = result(own: [10, 10, 10], other: [100, 101, 200, 201, 202], cpus: [2, 2, 1, 1, 1])
-        #expect(mixed.figures.first { $0.contender == "libdispatch" }?.processes.doubt
-            == "two modes, 100 to 101 (2 of 5 processes) and 200 to 202; these with 2 CPUs busy, those with 1")
-    }
-
-    @Test func aSlowMachineIsNamed() {
-        let fast = result(own: [10, 10, 10], other: [100, 101, 102], paces: [50, 50, 50])
-        let slow = result(own: [10, 10, 10], other: [130, 131, 132], paces: [60, 60, 60])
-        #expect(Comparison(fast, slow).text(tolerance: 0.15).contains("; the machine was 1.2 times as slow in the second)"))
-        let mixed = result(own: [10, 10, 10], other: [100, 120, 130], paces: [50, 60, 60])
-        #expect(mixed.figures.first { $0.contender == "libdispatch" }?.processes.doubt?.hasSuffix("the machine was 1.2 times as slow during the others") == true)
-    }
-
-    @Test func whoAgreesOnASlowMachineHasNotSettled() {
-        let result = result(own: [10, 10, 10], other: [100, 100, 100], paces: [60, 60, 60])
-        #expect(result.figures.allSatisfy { $0.processes.isSettled })
-        var faster = result
-        for index in 0..<3 { faster.runs[index].pace = 50 }
-        #expect(faster.figures.first { $0.contender == "overdrive" }?.processes.isSettled == true)
-        #expect(faster.figures.first { $0.contender == "libdispatch" }?.processes.doubt?.contains("1.2 times as slow as at its best") == true)
-    }
-
     @Test func countsArePerUnitAndNotOfTimedSamples() {
         var result = result(10, 100)
         result.runs.append(
@@ -358,36 +293,20 @@ import Testing
         let figure = result.figures.first { $0.contender == "overdrive" }
         #expect(figure?.counts["allocations"] == 3)
         #expect(figure?.counts["switches"] == 0.5)
-        #expect(figure?.processes.all.count == 3)
+        #expect(figure?.rounds.count == 3)
         let widths: [Int] = result.tsv.split(separator: "\n").map { line in line.split(separator: "\t", omittingEmptySubsequences: false).count }
         // Each figure's line has a column for each name in the first.
         #expect(widths.count == 3 && Set(widths).count == 1)
         #expect(result.tsv.split(separator: "\n")[0].hasSuffix("\tparks_each"))
     }
 
-    @Test func figuresAreMinima() {
-        let figure = result(10, 100).figures.first { $0.contender == "libdispatch" }
-        #expect(figure?.minimum == 100)
-        #expect(figure?.unit == "ns per fork")
-    }
-
-    @Test func theTableShowsRatiosAgainstOurs() {
-        let text = Table(result(10, 5), workers: 2).text
-        #expect(text.contains("5 (0.5×)"))
-    }
-
-    @Test func theBriefTableMarksWhoIsFaster() {
-        #expect(Table(result(10, 5), workers: 2).brief.contains("| 10 | **0.5×** |"))
-        #expect(Table(result(10, 20), workers: 2).brief.contains("| 10 | 2× |"))
-    }
-
-    @Test func aThinResultHasTheSameMinimaAndRatios() {
+    @Test func aThinResultHasTheSameTimesAndRatios() {
         var fat = result(10, 5)
         let samples: [Double] = (0..<1000).map { 123.456789 + Double(($0 * 7919) % 1000) }
         for index in 0..<3 { fat.runs[index].samples = samples }
         let thin = fat.thinned
         #expect(thin.runs[0].samples.count == 11)
-        #expect(thin.figures[0].minimum == 123.5)
+        #expect(thin.figures[0].time == 123.5)
         #expect(abs(thin.figures[0].median / fat.figures[0].median - 1) < 0.01)
         #expect(thin.runs[3].samples == fat.runs[3].samples)
     }
