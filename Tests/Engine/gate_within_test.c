@@ -107,6 +107,25 @@ QUEUE_TEST(it_holds_the_place_of_a_serial_queue)
     assert_int_equal(ran, 1);
 }
 
+static void is_cancelled(void)
+{
+    odi_record *record = odi_queue_find_record(queue, NULL, od_queue_band(queue), NULL);
+    void *task = NULL;
+
+    odi_or_relaxed(&record->flags, ODI_RECORD_CANCELLED); /* relaxed: a cancel between the count and the start */
+    expect(COMES_TRUE(od_queue_begin_within(queue, &task) == OD_CANCELLED_WITHIN));
+    odi_and_relaxed(&record->flags, ~(uint32_t)ODI_RECORD_CANCELLED);
+}
+
+QUEUE_TEST(it_gives_its_place_up_where_a_cancel_has_come)
+{
+    queue = queue_of(1);
+    run_in(queue, no_job, NULL);
+    as_task(is_cancelled);
+    run_in(queue, no_job, NULL);
+    od_queue_release(queue);
+}
+
 static void releases(void)
 {
     expect(COMES_TRUE(begins()));

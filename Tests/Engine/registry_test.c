@@ -4,6 +4,7 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "include/od_registry.h"
@@ -37,6 +38,7 @@ TEST(who_came_is_there_until_it_goes)
     od_registry *registry = od_registry_create();
     object *objects = aligned_alloc(128, MANY * sizeof *objects);
     bool may_be_empty = false;
+    size_t empty = mallinfo2().uordblks;
 
     assert_int_equal(od_registry_count(registry), 0);
     for (int round = 0; round < 2; round++) {
@@ -55,6 +57,7 @@ TEST(who_came_is_there_until_it_goes)
             may_be_empty = od_registry_remove(registry, objects[i].place);
         assert_true(may_be_empty);
         assert_int_equal(look(registry), 0);
+        assert_true(mallinfo2().uordblks < empty + MANY); /* the tables have gone */
     }
     od_registry_release(registry);
     free(objects);

@@ -185,6 +185,31 @@ ON_TWO(a_stop_drops_what_is_armed)
     od_timer_release(late.timer);
 }
 
+static void cancel_the_other(void *raw)
+{
+    probe_over(raw);
+    (void)od_timer_cancel(((probe *)raw)->other->timer);
+}
+
+/* What a stop drops is its own to end, before it has come to it too. */
+ON_ONE(who_is_told_of_a_drop_may_cancel_the_others)
+{
+    probe two[2] = {{.other = &two[1]}, {.other = &two[0]}};
+
+    for (int i = 0; i < 2; i++) {
+        od_timer_options options = options_of(&two[i], SECONDS(3600), 0);
+
+        options.over = cancel_the_other;
+        two[i].timer = od_timer_create(queue, &options);
+        od_timer_start(two[i].timer);
+    }
+    assert_stop(pool, INT64_MAX, 0, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(atomic_load(&two[i].overs), 1);
+        od_timer_release(two[i].timer);
+    }
+}
+
 static void wait_and_call(void *raw, od_timer *timer)
 {
     gate_job(((probe *)raw)->waits_at);

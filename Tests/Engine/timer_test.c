@@ -675,4 +675,20 @@ TEST(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else)
     odi_timer_queue_free(&timers);
 }
 
+/* Each time that it comes back; else two would fire, and nothing keeps their order. */
+TEST(who_fires_has_time_for_each_batch)
+{
+    odi_timer_entry entry = {.site = 0};
+    odi_timer_queue timers = {0};
+
+    assert_true(odi_timer_queue_init(&timers, 1));
+    assert_int_equal(odi_timer_queue_arm(&timers, &entry, 0, 0), ODI_ARM_FIRST);
+    uint32_t firing = odi_timer_queue_begin_firing(timers.wheels, 0);
+    odi_timer_entry *due[ODI_DUE_BATCH];
+    assert_int_equal(odi_timer_queue_take(timers.wheels, firing, 1, due), 1);
+    assert_int_equal(odi_timer_queue_begin_firing(timers.wheels, ODI_FIRING_NS), 0);
+    assert_int_not_equal(odi_timer_queue_begin_firing(timers.wheels, ODI_FIRING_NS + 1), 0);
+    odi_timer_queue_free(&timers);
+}
+
 GUARDED_PROGRAM

@@ -524,6 +524,29 @@ TEST(what_a_waiter_runs_has_none_of_its_words_and_leaves_them)
     end();
 }
 
+/* ---- a queue that is suspended ---- */
+
+static void suspend_and_wait(void *unused)
+{
+    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+    od_queue_suspend(scene.queue);
+    atomic_store(&scene.holds, 1);
+    (void)od_group_wait(scene.group, INT64_MAX);
+}
+
+TEST(a_waiter_runs_nothing_of_a_queue_that_it_has_suspended)
+{
+    begin(pool_of(1));
+    scene.queue = queue_of_the_scene(OD_UNLIMITED, "suspended");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, suspend_and_wait, NULL);
+    assert_comes_true(atomic_load(&scene.holds) == 1);
+    assert_true(all_has_run_that_can(scene.pool));
+    assert_int_equal(atomic_load(&scene.inside.visits), 0);
+    od_queue_resume(scene.queue);
+    assert_comes_true(atomic_load(&scene.inside.visits) == 1);
+    end();
+}
+
 /* ---- where it forks ---- */
 
 static void expect_the_hand_to_be_held(void *unused)
@@ -564,6 +587,31 @@ TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
 static pid_t forked;
 
 static void fork_here(void *unused) { forked = fork(); }
+
+static void wait_in_the_child_too(void *unused)
+{
+    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, fork_here, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    if (forked == 0) { /* which of the group's records was used last is the parent's, too */
+        od_queue_suspend(scene.queue);
+        od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, fork_here, NULL);
+        _exit(od_queue_pending(scene.queue) != 1);
+    }
+}
+
+/* What it waits for is the parent's there, and over. */
+TEST(a_wait_whose_job_forks_is_over_in_the_child)
+{
+    int status = -1;
+
+    begin_with(OD_UNLIMITED, NO_QUEUE);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_in_the_child_too, NULL);
+    assert_comes_true(all_done(scene.pool) == 2);
+    if (!COMES_TRUE(waitpid(forked, &status, WNOHANG) != 0))
+        kill(forked, SIGKILL);
+    assert_int_equal(status, 0);
+    end();
+}
 
 TEST(the_moment_of_a_notification_that_forks_is_the_parents)
 {

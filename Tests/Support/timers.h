@@ -36,8 +36,9 @@ static inline int tear_down(void **state)
 
 /* ---- a timer that notes what happens to it ---- */
 
-typedef struct {
+typedef struct probe {
     od_timer *timer;
+    struct probe *other;
     int64_t due;
     atomic_int calls, overs, early;
     atomic_ullong missed;
