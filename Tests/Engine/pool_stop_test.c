@@ -473,6 +473,32 @@ TEST(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded)
     end_pool(pool, crossed.b);
 }
 
+static struct {
+    gate door;
+    atomic_ullong ran;
+} late;
+
+static void keep_one_more(void *unused)
+{
+    gate_pass(&late.door);
+    (void)odi_worker_push(odi_worker_self, OD_BAND_DEFAULT, odi_job_plain(count_job, &late.ran, 0));
+}
+
+/* As who had claimed a batch before the deadline, and keeps what follows its first one behind it. */
+TEST(what_a_late_worker_keeps_is_discarded_as_it_leaves)
+{
+    od_pool *pool = lone_worker();
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, keep_one_more, NULL);
+    assert_comes_true(atomic_load(&late.door.waiting) == 1);
+    assert_stop(pool, 0, 0, 0, 1);
+    gate_open(&late.door);
+    assert_comes_true(all_have_gone(pool));
+    assert_int_equal(metrics_of(pool).cancelled, 1);
+    assert_int_equal(atomic_load(&late.ran), 0);
+    od_pool_free(pool);
+}
+
 TEST(a_stopped_pool_starts_no_thread)
 {
     od_pool *pool = pool_of(1);

@@ -640,6 +640,32 @@ TEST(the_monitor_does_not_stand_by_where_a_sleeper_is_woken)
     end_pool(two, on_two);
 }
 
+/* It was roused for what is due sooner, and one too many: the other one slept on. */
+TEST(a_leader_that_goes_to_the_bench_leaves_its_look_to_another)
+{
+    enum { WORKERS = 3 };
+    gate doors[WORKERS] = {{0}};
+    probe far = {0}, near = {0};
+    od_pool *three = pool_of(1);
+    od_queue *on_three = od_queue_create(three, OD_BAND_DEFAULT, OD_UNLIMITED, "on three");
+
+    odi_team_count_blocked(&three->team, WORKERS - 1);
+    for (int i = 0; i < WORKERS; i++)
+        hold_a_worker(three, &doors[i]);
+    start_on(on_three, &far, SECONDS(3600), 0);
+    open_gates(doors, WORKERS - 1);
+    assert_comes_true(asleep(three) == WORKERS - 1 && odi_load_relaxed(&three->team.timers.leader) != 0);
+    odi_team_count_blocked(&three->team, -1);
+    start_on(on_three, &near, MILLISECONDS(50), 0);
+    assert_comes_true(atomic_load(&near.overs) == 1);
+    odi_team_count_blocked(&three->team, -1);
+    gate_open(&doors[WORKERS - 1]);
+    assert_int_equal(od_timer_cancel(far.timer), OD_TIMER_PREVENTED);
+    od_timer_release(far.timer);
+    od_timer_release(near.timer);
+    end_pool(three, on_three);
+}
+
 static void note_site(void *raw) { *(uint32_t *)raw = odi_team_timer_site(&pool->team); }
 
 ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one)
