@@ -4,7 +4,10 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 #include "include/od_report.h"
+#include "os/futex.h"
 #include "worker/run.h"
+
+#include <sys/mman.h>
 
 TEST(without_a_deadline_everything_accepted_runs)
 {
@@ -497,6 +500,38 @@ TEST(what_a_late_worker_keeps_is_discarded_as_it_leaves)
     assert_int_equal(metrics_of(pool).cancelled, 1);
     assert_int_equal(atomic_load(&late.ran), 0);
     od_pool_free(pool);
+}
+
+static void *leave_as_a_late_monitor(void *raw)
+{
+    od_pool *pool = raw;
+
+    odi_clock_sleep(MILLISECONDS(20));
+    odi_lock_acquire(&pool->team.lock);
+    pool->team.present--;
+    pool->monitor_present = false;
+    odi_add_relaxed(&pool->team.departures, 1); /* relaxed: locked */
+    odi_futex_wake(&pool->team.departures, 1);
+    odi_lock_release_last(&pool->team.lock);
+    return NULL;
+}
+
+/* The stop does not wait for it beyond its deadline; and its memory stayed. */
+TEST(a_pool_whose_monitor_leaves_late_is_freed_when_it_has)
+{
+    od_pool *pool = pool_of(1);
+    void *sites = pool->team.sites;
+    pthread_t monitor;
+
+    assert_stop(pool, 0, 0, 0, 0);
+    odi_lock_acquire(&pool->team.lock);
+    pool->team.present++;
+    pool->monitor_present = true;
+    odi_lock_release(&pool->team.lock);
+    assert_int_equal(pthread_create(&monitor, NULL, leave_as_a_late_monitor, pool), 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    pthread_join(monitor, NULL);
+    assert_int_equal(msync(sites, 1, MS_ASYNC), -1); /* nothing is mapped there */
 }
 
 TEST(a_stopped_pool_starts_no_thread)
