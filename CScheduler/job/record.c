@@ -134,9 +134,9 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
         if (record == NULL)
             return NULL;
         odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
-        odi_store_relaxed(&record->queue, queue);
         odi_store_relaxed(&record->group, group);
         odi_store_relaxed(&record->key, key);
+        odi_store_release(&record->queue, queue, L5); /* behind what tells it from another of the same queue */
         odi_store_relaxed(&record->flags, flags); /* none is added once it is open: a late count for this queue goes by them */
         if (record->owner != owner)
             record->owner = owner; /* a late look at a record is not disturbed */

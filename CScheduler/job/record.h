@@ -167,7 +167,7 @@ static inline uint64_t odi_counts_outstanding(uint64_t counts)
  * count, with L2's fence between; a record that changes hands is marked stale before. */
 static inline bool odi_record_is(odi_record *record, void *queue, struct odi_group *group)
 {
-    return odi_load_relaxed(&record->queue) == queue &&
+    return odi_load_acquire(&record->queue, L5) == queue &&
            odi_load_relaxed(&record->group) == group;
 }
 

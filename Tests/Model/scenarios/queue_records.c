@@ -250,3 +250,15 @@ static void waits_for_another_queue(void)
 
 MODEL_SCENARIO(record_that_is_counted_on_late, prepare_free, NULL, comes_late, waits_for_another_queue)
 MODEL_REACHES(record_that_is_counted_on_late, serves_another)
+
+/* Nor is he counted by a cancel of the one that it serves: he has not taken it for his. */
+static void cancels_another(void)
+{
+    odi_queue_reap(&queue);
+    odi_record *another = find(&other_queue, &other_group);
+
+    model_check(odi_counts_outstanding(odi_or_acqrel(&another->counts, ODI_COUNTS_CLOSED, L11)) == 0);
+}
+
+MODEL_SCENARIO(record_of_another_queue_is_cancelled, prepare_group, verify_counted, cancels_another, late_submitter)
+MODEL_REACHES(record_of_another_queue_is_cancelled, counted == record)
