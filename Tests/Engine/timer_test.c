@@ -701,6 +701,42 @@ TEST(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else)
     odi_timer_queue_free(&timers);
 }
 
+enum { MANY_DUE = 600 };
+static atomic_ullong fired;
+static unsigned long long fired_in_a_row;
+static bool may_go_on;
+
+static void count_fired(odi_timer_entry *unused) { atomic_fetch_add(&fired, 1); }
+
+static void fire_many(void *unused)
+{
+    static const odi_timer_entry_kind kind = {count_fired, count_fired};
+    static odi_timer_entry entries[MANY_DUE];
+    odi_timer_queue *timers = &pool->team.timers;
+    int64_t now = odi_clock_now();
+
+    for (int i = 0; i < MANY_DUE; i++) {
+        entries[i] = (odi_timer_entry){.kind = &kind};
+        (void)odi_timer_queue_arm(timers, &entries[i], now, now);
+    }
+    while (odi_timer_queue_earliest(timers) > odi_clock_now()) {
+    }
+    odi_worker_fire_due(odi_worker_self);
+    fired_in_a_row = atomic_load(&fired);
+    uint32_t firing = odi_timer_queue_begin_firing(timers->wheels, odi_clock_now());
+    may_go_on = firing != 0;
+    odi_timer_queue_end_firing(timers->wheels, firing);
+}
+
+/* For as long as a firing may last nobody could, who has jobs between. */
+ON_ONE(who_has_fired_many_leaves_the_others_to_whoever_looks_next)
+{
+    od_pool_submit(pool, OD_BAND_DEFAULT, fire_many, NULL);
+    assert_comes_true(atomic_load(&fired) == MANY_DUE);
+    assert_int_equal(fired_in_a_row, 16 * ODI_DUE_BATCH);
+    assert_true(may_go_on);
+}
+
 /* Each time that it comes back; else two would fire, and nothing keeps their order. */
 TEST(who_fires_has_time_for_each_batch)
 {
