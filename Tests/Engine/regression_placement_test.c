@@ -9,6 +9,7 @@
 
 #include "os/affinity.h"
 #include "os/source.h"
+#include "worker/assignment.h"
 #include "worker/recruit.h"
 
 /* The node that the calling thread is on, as far as pools ask for it. */
@@ -266,6 +267,25 @@ TEST(who_worked_for_another_has_its_place_when_that_sits_on_the_bench)
     let_workers_go(pool, 3);
     assert_comes_true(workers_at(pool, 1) == 1 && still_to_move(pool) == 0);
     assert_int_equal(workers_at(pool, 0), 1);
+    od_pool_free(pool);
+}
+
+TEST(who_has_no_place_of_its_own_is_given_one_on_its_node)
+{
+    od_pool *pool = pool_on(machine_of(2, 1, 1), 2);
+    odi_team *team = &pool->team;
+    int given = 0;
+
+    odi_lock_acquire(&team->lock);
+    for (int slot = 2; slot < 4; slot++) {
+        int site = odi_assignment_site(team, slot);
+
+        odi_assignment_take(team, slot);
+        given += odi_assignment_is_own(team, slot) && odi_assignment_site(team, slot) == site;
+        odi_assignment_number(team);
+    }
+    odi_lock_release(&team->lock);
+    assert_int_equal(given, 2);
     od_pool_free(pool);
 }
 
