@@ -7,6 +7,8 @@
 #include "gate/semaphore.c"
 #include "job/arena.c"
 
+#include "job/free_list.c"
+
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/pages.h"
