@@ -319,7 +319,6 @@ struct TaskState: Equatable, Sendable {
         }
         if isCancelled {
             isSettled = true
-            isRetrying = false
             return [.accept, .publishCancelled]
         }
         return isRetrying ? [.accept, beginNextAttempt()] : .accept

@@ -16,7 +16,7 @@ struct Waits {
         var stuck = Set(
             workers.filter { worker in
                 guard let queue = queues[worker.waitsAtID], let holders = holders[worker.index] else { return false }
-                guard queue.isActive, !queue.isSuspended, queue.running == holders.count else { return false }
+                guard !queue.isSuspended, queue.running == holders.count else { return false }
                 // Other places of a limited queue may be a caller's in sync, or a task's that has returned: those go on.
                 return queue.maxConcurrentTaskCount == TaskQueue.unlimited || holders.count >= queue.maxConcurrentTaskCount
             }.map(\.index))

@@ -8,7 +8,7 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
  * transcribes: Sources/Overdrive/Task/TaskState.swift:take 9f888b63
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeOutcome c48cecad
- * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave b497cc7c
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave 59c9e905
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
