@@ -73,5 +73,8 @@ struct ProgramFileTests {
         #expect(outcome.status == 71)
         let missing = try Command.overdrive(["preload", "--library", "/nowhere.so", "--", "ls"]).run()
         #expect(missing.errors == "overdrive: /nowhere.so cannot be read: make it with scripts/build-preload\n")
+        var beside = Command.overdrive(["preload", "--library", "/etc/hostname", "--", "sh", "-c", "echo $LD_PRELOAD"])
+        beside.environment = ["LD_PRELOAD=/nowhere.so"]
+        #expect(try beside.run().text == "/etc/hostname:/nowhere.so\n")
     }
 }

@@ -171,6 +171,9 @@ struct JournalTests {
             #expect(contents.output(of: 2) == nil)
             #expect(contents.cutOff == last - cut)
         }
+        try writer(scratch).end()
+        // It is told once.
+        #expect(try JournalContents.read(scratch.path, count: 1000, wantsOutputs: false).cutOff == 0)
     }
 
     @Test("with any bit changed is told, never guessed around")
@@ -263,6 +266,14 @@ struct JournalTests {
         let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
         #expect(contents.output(of: 2) == [22])
         #expect(contents.doubles == [])
+    }
+
+    @Test("that has an item twice is no whole")
+    func double() throws {
+        let writer = try writer(scratch)
+        writer.append(entries([(1, [1]), (1, [2])]))
+        try writer.end()
+        #expect(throws: BatchError.incomplete("1 items were done by two: '1'")) { try BatchMerge(scratch.path).validate { "\($0)" } }
     }
 
     @Test("of a node that gives signs of life is locked")

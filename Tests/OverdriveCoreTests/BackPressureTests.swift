@@ -52,12 +52,16 @@ struct BackPressureTests {
         #expect(error?.label == "intake")
         #expect(error?.limit == 2)
         #expect(error?.description == "2 closures wait on the queue \"intake\", as many as may")
+        queue.trackProgress()
         let fromRun = await #expect(throws: TaskQueue.PendingLimitReached.self) { _ = try await queue.run { 1 } }
         #expect(fromRun == error)
+        #expect(eventually { queue.progress?.cancelled == 1 })  // and nothing keeps it
         #expect(queue.rejectedTaskCount == 3)
         queue.resume()
         await group.wait()
         #expect(try await queue.run { 2 } == 2)
+        try queue.tryAsync {}
+        #expect(queue.progress?.total == 3)
     }
 
     @Test("cancels an item that is rejected")

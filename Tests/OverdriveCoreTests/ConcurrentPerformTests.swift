@@ -101,6 +101,8 @@ struct ConcurrentPerformTests {
         for number in -10..<0 { queue.async { order.note(number) } }
         queue.concurrentPerform(iterations: 10) { order.note($0) }
         #expect(order.all == Array(-10..<10))
+        let idle = TaskQueue.serial(scheduler: makeScheduler())
+        idle.concurrentPerform(iterations: 10) { _ in #expect(idle.pendingTaskCount == 0) }  // Nobody helps.
     }
 
     @Test("is cancelled with who called it, in every thread")

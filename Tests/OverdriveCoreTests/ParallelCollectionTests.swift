@@ -23,6 +23,12 @@ struct ParallelCollectionTests {
             let kept = Parallel().filter(objects) { _ in true }
             kept[999].touch()
         }
+        #expect(throws: Flaw.self) {
+            _ = try Parallel(grain: 10).map(0..<1_000) { number throws(Flaw) in
+                if number == 999 { throw Flaw() }
+                return census.newborn()
+            }
+        }
         #expect(census.alive == 0)
     }
 

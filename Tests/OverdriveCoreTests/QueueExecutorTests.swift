@@ -141,13 +141,14 @@ struct QueueExecutorTests {
     @Test("lives as long as its executor is kept, with its specific values")
     func life() async {
         let key = TaskQueue.SpecificKey<Int>()
-        func executor() -> TaskQueue.ActorExecutor {
+        func queue() -> TaskQueue {
             let queue = TaskQueue.serial(label: "gone", scheduler: makeScheduler())
             queue.setSpecific(key: key, value: 7)
-            return queue.actorExecutor
+            return queue
         }
         for _ in 0..<20 {
-            let account = Account(executor())
+            let (account, preferred) = (Account(queue().actorExecutor), queue().taskExecutor)
+            #expect(await Task(executorPreference: preferred) { TaskQueue.getSpecific(key: key) }.value == 7)
             await account.deposit()
             #expect(await account.label() == "gone")
             #expect(await account.value(of: key) == 7)

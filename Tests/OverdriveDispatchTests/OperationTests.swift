@@ -1,4 +1,5 @@
 import Foundation
+import OverdriveCore
 import OverdriveDispatch
 import TestSupport
 import Testing
@@ -369,6 +370,10 @@ extension DropIn {
             queue.addOperations([op], waitUntilFinished: true)
             let empty = BlockOperation()
             queue.addOperations([empty], waitUntilFinished: true)
+            let (seen, twofold) = (Log<TaskQueue.QoS?>(), BlockOperation {})
+            twofold.addExecutionBlock { seen.note(.current) }
+            DispatchQueue.global(qos: .userInitiated).sync { twofold.start() }
+            #expect(seen.all == [.userInitiated])
         }
 
         @Test("the current queue is the one that started the operation; main is one object")

@@ -283,6 +283,7 @@ extension DropIn {
             #expect(ended.wait(timeout: .now()) == .timedOut)
             try pipe.fileHandleForWriting.close()
             ended.wait()
+            #expect(ended.wait(timeout: .now() + 0.05) == .timedOut)  // It ends once.
             end.cancel()
         }
 
@@ -325,6 +326,15 @@ extension DropIn {
             }
             done.wait()
             #expect(text.value == "two")
+            let (wide, crowd) = (DispatchQueue(label: "wide", attributes: .concurrent), Crowd())
+            file.setLimit(highWater: 1)
+            done.enter()
+            file.read(offset: 0, length: 13, queue: wide) { isDone, _, _ in
+                crowd.visit { usleep(1000) }
+                if isDone { done.leave() }
+            }
+            done.wait()
+            #expect(crowd.most == 1)
             file.close(flags: .stop)
         }
 

@@ -104,6 +104,18 @@ struct ChainTests {
         #expect(try await derived.value == 20)
     }
 
+    @Test("The last of several tasks is waited for, though the one before is over")
+    func lastOfSeveral() async throws {
+        let ((source, emit), (slow, tell)) = (spoken(), spoken())
+        let derived = source.then { $0 == 1 ? Task(value: 10) : slow }
+        derived.start()
+        emit(.update(1))
+        emit(.value(2))
+        #expect(!derived.isFinished)
+        tell(.value(20))
+        #expect(try await derived.value == 20)
+    }
+
     @Test("What nobody listens to any more is not begun")
     func nothingIsBegunForNobody() {
         let (source, emit) = spoken()
@@ -190,6 +202,19 @@ struct ChainTests {
         emit(.value(2))
         #expect(await switched.result().error is CancellationError)
         #expect(source.result?.value == 2)
+    }
+
+    @Test("Updates whose queue discards them cancel no later attempt than theirs")
+    func discardedOfBefore() {
+        let ((source, emit), queue) = (spoken(), TaskQueue.serial())
+        queue.suspend()
+        let switched = source.switchTo(queue).retry(RetryPolicy(times: 1, delay: .fixed(.seconds(600))))
+        switched.start()
+        emit(.update(1))
+        #expect(switched.finish(with: .error(Flaw())))
+        #expect(queue.cancelAll() == 1 && switched.state == .pending)
+        switched.cancel()
+        queue.resume()
     }
 
     @Test("What an update replaces is let go of without a lock, and so is a policy")

@@ -59,6 +59,9 @@ struct DispatchQueueTests {
         #expect(seen.all == [.utility, .userInitiated, .utility, .background, .userInteractive, .userInteractive])
         onThreads(1) { _ in
             #expect(queue.sync { TaskQueue.QoS.current } == .utility)
+            let high = DispatchQueue(label: "high", qos: .userInitiated)
+            #expect(TaskQueue(queue: high).sync { queue.sync { TaskQueue.QoS.current } } == .userInitiated)
+            #expect(queue.sync { TaskQueue(qos: .userInteractive).sync { TaskQueue.QoS.current } } == .userInteractive)
             #expect(TaskQueue.QoS.current == nil)
         }
     }

@@ -157,17 +157,19 @@ struct RetryTests {
 
     @Test("keep a task no longer that is cancelled before its next attempt")
     func cancelledWhileItWaits() {
-        let attempts = Counter()
+        let (attempts, questions) = (Counter(), Counter())
         weak var kept: Task<Int>?
         do {
             let task = Task<Int>.inline {
                 attempts.add()
                 throw Flaw()
             }
-            task.retry(RetryPolicy(times: 1, delay: .fixed(.seconds(600))))
+            task.retry(RetryPolicy(times: 2, delay: .fixed(.seconds(600))) { _ in questions.add() > 0 })
             kept = task
             TaskQueue().add(task: task)
             #expect(eventually { attempts.count == 1 && task.state == .pending })
+            // Between two attempts there is none that could fail.
+            #expect(!task.finish(with: .error(Flaw())) && questions.count == 1)
             task.cancel()
         }
         #expect(eventually { kept == nil })
@@ -223,6 +225,7 @@ struct RetryTests {
             attempts.add()
             return {}
         }
+        task.retry(7)  // which the next one replaces
         task.retry(
             RetryPolicy(times: 1) { error in
                 guard (error as? Flaw)?.number == 2 else { return true }

@@ -43,16 +43,24 @@ struct AuditTests {
         #expect(unreadable.status == 1)
     }
 
+    @Test("--json has an escape for each control character")
+    func controls() {
+        var line = Bytes()
+        JSONLine.verdict("x", of: [0x1b, 1, 10], to: &line)
+        #expect(line == Bytes(ascii: #"{"path":"\u001b\u0001\n","result":"x"}"# + "\n"))
+    }
+
     @Test("--audit calls what is in a directory that cannot be read unreadable, and neither missing nor moved")
     func closedDirectory() throws {
         let digest = { (digit: Character) in String(repeating: digit, count: 64) }
-        try tree.write("list", "\(digest("1"))  dir/in/a\n\(digest("2"))  dirb\n")
+        try tree.write("list", "\(digest("1"))  dir/in/a\n\(digest("2"))  dirb\n\(digest("3"))  x1\n\(digest("3"))  x2\n")
         var audit = try Audit(
             LineReader(descriptor: open("\(tree.path)/list", O_RDONLY | O_CLOEXEC)), named: "list")
         audit.fail(Failure(path: Bytes(ascii: "dir/"), number: EACCES))
         audit.meet(try #require(ChecksumLine(Bytes(ascii: "\(digest("1"))  new")[...])))
+        audit.meet(try #require(ChecksumLine(Bytes(ascii: "\(digest("3"))  x3")[...])))  // of two alike the first has moved
         let found = audit.differences().map { "\($0.kind) \(String(decoding: $0.name, as: UTF8.self))" }
-        #expect(found == ["unreadable dir/", "unreadable dir/in/a", "missing dirb", "extra new"])
+        #expect(found == ["unreadable dir/", "unreadable dir/in/a", "missing dirb", "extra new", "missing x2", "moved x3"])
     }
 
     @Test("--audit of a directory that is gone calls what was in it missing, or moved where it is found")

@@ -269,6 +269,14 @@ struct JournalledChecksumTests {
         for process in started { #expect(kill(process, 0) != 0 && errno == ESRCH) }
     }
 
+    @Test("ends with 128 and the number where a signal ends one of its processes")
+    func processKilled() throws {
+        let tree = try TemporaryTree()
+        let words = ["--processes", "2", "--", "sh", "-c", "kill -KILL $PPID", ":::", "a", "b"]
+        let outcome = try tree.overdrive(["run", "--journal", "\(tree.path)-journal"] + words).run()
+        #expect(outcome.status == 128 + SIGKILL && outcome.errors.contains("a shard ended with code 137"))
+    }
+
     /// Its name was longer than a reader of journals looked for one.
     @Test("of a list beyond a megabyte goes on, also divided, and is merged")
     func longList() throws {
@@ -360,7 +368,7 @@ struct SubmitTests {
         let outcome = try Command.overdrive([
             "submit", "slurm", "--dry-run", "--journal", "\(tree.path)-none", "--shards", "16", "--time",
             "01:00:00", "--cpus", "4",
-            "--memory", "2G", "--sbatch=--account=physics", "--", "checksum", "\(tree.path)/with space",
+            "--memory", "2G", "--sbatch=--account=physics", "--", "checksum", "--algorithm", "sha512", "\(tree.path)/with space",
         ]).run()
         #expect(outcome.status == 0, "\(outcome.errors)")
         for line in [
@@ -371,7 +379,7 @@ struct SubmitTests {
         ] { #expect(outcome.lines.contains(line), "\(line)") }
         let command = try #require(outcome.lines.first { $0.hasPrefix("exec ") && $0.contains("checksum") })
         #expect(
-            command.contains("--shard /16 --requeue 10") && command.hasSuffix("'\(tree.path)/with space'"))
+            command.contains("checksum --algorithm sha512 --journal") && command.contains("--shard /16 --requeue 10") && command.hasSuffix("'\(tree.path)/with space'"))
         #expect(outcome.text.contains("merge --output \(tree.path)-none/output \(tree.path)-none\n"))
         // Shells take the scripts for what they are.
         try tree.write("script", outcome.text)

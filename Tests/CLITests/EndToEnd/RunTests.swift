@@ -29,9 +29,9 @@ struct RunTests {
         #expect(try run(["--", "echo"], input: "a\n b \nc").lines == ["a", " b ", "c"])
         try tree.write("list", "x\ny\n")
         #expect(try run(["--items", "list", "--", "echo"], in: tree).lines == ["x", "y"])
-        try tree.write("list".utf8.map { $0 }, [0xff, 10, 0, 65, 0])
+        try tree.write("list".utf8.map { $0 }, [0xff, 10, 0, 0, 65, 0])
         let outcome = try run(["-0", "--items", "list", "--", "printf", "[%s]"], in: tree)
-        #expect(outcome.output == [91, 0xff, 10, 93, 91, 65, 93])
+        #expect(outcome.output == [91, 0xff, 10, 93, 91, 93, 91, 65, 93])
     }
 
     @Test("prints what each command printed whole and in the order of the items, however long they take")
