@@ -59,16 +59,18 @@ INJECTOR_TEST(an_empty_injector_gives_nothing)
 /* As where memory is too short for a block. */
 INJECTOR_TEST(what_waits_in_nodes_is_counted_found_and_claimed)
 {
-    odi_entry_node nodes[3];
+    odi_entry_node nodes[4];
     odi_entry entry;
 
     for (uint64_t each = 0; each < 3; each++)
         assert_true(odi_injector_push_node(&injector, entry_of(each), &nodes[each]));
     assert_int_equal(odi_injector_size(&injector), 3);
-    for (uint64_t each = 0; each < 3; each++) {
+    for (uint64_t each = 0; each < 4; each++) {
         assert_true(has_claimable());
         assert_int_equal(claim(&entry, 4), 1);
         assert_int_equal(entry.context, entry_of(each).context);
+        if (each == 0)
+            assert_true(odi_injector_push_node(&injector, entry_of(3), &nodes[3])); /* behind those that are left */
         memset(&nodes[each], 0, sizeof nodes[each]); /* it is its owner's */
     }
     assert_false(has_claimable());

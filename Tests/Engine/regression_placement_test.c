@@ -412,6 +412,7 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
         allow_only(second, -1);
         assert_comes_true(runs_pinned_to(pool, second));
         assert_int_equal(od_pool_workers(pool), workers == 0 ? 1 : workers);
+        assert_true(LOCKED(&pool->plan_lock, odi_cpu_mask_has(&pool->limits.cpus, second))); /* once is enough */
         od_pool_free(pool);
     }
 }

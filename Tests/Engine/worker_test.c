@@ -437,6 +437,8 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     }
     assert_comes_true(metrics_of(pool).spare_cap_reached > 0);
     assert_int_equal(metrics_of(pool).most_spares, 2);
+    assert_int_equal(metrics_of(pool).workers, 1); /* spares are none of the number */
+    assert_int_equal(od_pool_workers(pool), 1);
     open_their_gates(blockers);
     assert_comes_true(all_done(pool) == 8 && metrics_of(pool).active == 1);
     blockers[0] = (blocker){.says_so = true};
@@ -480,6 +482,8 @@ WORKER_TEST(blocked_ones_have_spares_twice_as_many_each_time_but_not_who_sleeps_
     assert_int_equal(allowed_for(team, 1000, true), team->spare_cap);
     assert_int_equal(metrics_of(pool).spare_cap_reached, 1);
     assert_int_equal(allowed_for(team, 0, false), 0);
+    notice_a_stall(pool, (const int[BLOCKED + 1]){[BLOCKED] = 1}, false);
+    assert_true(pool->still_since == 0); /* all wait, and no work does */
     gate_open(&door);
     od_pool_free(pool);
 }
