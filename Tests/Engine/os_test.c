@@ -178,7 +178,9 @@ static void visit(void *raw)
     it->async_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1) &&
                         sigismember(&blocked, SIGALRM) && sigismember(&blocked, SIGINT);
     it->fault_open = !sigismember(&blocked, SIGSEGV) && !sigismember(&blocked, SIGBUS) &&
-                     !sigismember(&blocked, SIGFPE) && !sigismember(&blocked, SIGABRT);
+                     !sigismember(&blocked, SIGFPE) && !sigismember(&blocked, SIGABRT) &&
+                     !sigismember(&blocked, SIGILL) && !sigismember(&blocked, SIGTRAP) &&
+                     !sigismember(&blocked, SIGSYS) && !sigismember(&blocked, SIGPROF);
     it->id = odi_thread_id();
     it->cpu_clock = odi_thread_cpu_clock();
     atomic_store(&it->started, true);

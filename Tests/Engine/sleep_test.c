@@ -136,6 +136,22 @@ IDLE_TEST(of_two_sleepers_the_one_with_the_lower_number_is_woken)
     assert_int_equal(odi_idle_sleepers(&idle), 0);
 }
 
+/* More than 32 may sleep, and each of a name may be the one that is meant. */
+IDLE_TEST(all_sleepers_of_a_name_are_roused)
+{
+    sleeper two[] = {{.number = 0}, {.number = 32}};
+    pthread_t threads[2];
+
+    for (int each = 0; each < 2; each++)
+        pthread_create(&threads[each], NULL, sleep_as_numbered, &two[each]);
+    for (int each = 0; each < 2; each++)
+        assert_comes_true(atomic_load(&two[each].id) != 0 && odi_thread_sleeps(atomic_load(&two[each].id)) != 0);
+    assert_comes_true(odi_load_relaxed(&idle.asleep) & 1); /* relaxed: looked at again and again */
+    odi_idle_rouse(&idle, 0);
+    assert_comes_true(atomic_load(&two[0].back) && atomic_load(&two[1].back));
+    join_threads(threads, 2);
+}
+
 /* ---- the lock ---- */
 
 static odi_lock lock; /* zeroed is valid */

@@ -73,14 +73,16 @@ struct ParallelSortTests {
     @Test("stableSort keeps equals in their order", arguments: Caller.allCases, [1, 2, 10, 1_000])
     func stability(caller: Caller, keys: Int) async throws {
         for count in lengths {
-            let items = scrambled(count, below: keys).enumerated().map { Item(key: $1, place: $0) }
-            let sorted = try await caller.call { () -> [Item] in
-                var items = items
-                Parallel().stableSort(&items) { $0.key < $1.key }
-                return items
+            for keys in [scrambled(count, below: keys), (0..<count).map { -(($0 + 1) / 2) }] {
+                let items = keys.enumerated().map { Item(key: $1, place: $0) }
+                let sorted = try await caller.call { () -> [Item] in
+                    var items = items
+                    Parallel().stableSort(&items) { $0.key < $1.key }
+                    return items
+                }
+                #expect(sorted.count == count)
+                #expect(zip(sorted, sorted.dropFirst()).allSatisfy { ($0.key, $0.place) < ($1.key, $1.place) })
             }
-            #expect(sorted.count == count)
-            #expect(zip(sorted, sorted.dropFirst()).allSatisfy { ($0.key, $0.place) < ($1.key, $1.place) })
         }
     }
 

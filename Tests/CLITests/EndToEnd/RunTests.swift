@@ -70,6 +70,11 @@ struct RunTests {
         #expect(many.status == 63)
         let killed = try run(["--", "sh", "-c", "kill -9 $$", ":::", "x"])
         #expect(killed.errorLines == ["overdrive: x: ended by Killed"])
+        let signals = try run(["--", "sh", "-c", "kill -$0 $$", ":::", "PIPE", "TERM", "HUP", "INT"])  // which we ignore or handle
+        #expect(Set(signals.errorLines) == [
+            "overdrive: PIPE: ended by Broken pipe", "overdrive: TERM: ended by Terminated", "overdrive: HUP: ended by Hangup",
+            "overdrive: INT: ended by Interrupt",
+        ])
         let missing = try run(["--", "no-such-command", ":::", "x"])
         #expect(missing.errorLines == ["overdrive: x: cannot be started: No such file or directory"])
         #expect(missing.status == 1)
