@@ -30,7 +30,8 @@
  *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
  *                                                                    count, or the submitter
  *                                                                    the flag
- *          L5  new -> count                        release/acquire   the record's fields
+ *          L5  new -> count, and a look at whose   release/acquire   the record's fields
+ *              it is
  */
 #ifndef ODI_JOB_RECORD_H
 #define ODI_JOB_RECORD_H
@@ -163,12 +164,12 @@ static inline uint64_t odi_counts_outstanding(uint64_t counts)
     return counts & ODI_COUNTS_OUTSTANDING;
 }
 
-/* Whether a record is still what it was looked up as. Relaxed, all: asked again after the
- * count, with L2's fence between; a record that changes hands is marked stale before. */
+/* Whether a record is still what it was looked up as. Asked again after the count, with L2's fence between; a record
+ * that changes hands is marked stale before. L5: who meets the new queue meets its group, too. */
 static inline bool odi_record_is(odi_record *record, void *queue, struct odi_group *group)
 {
     return odi_load_acquire(&record->queue, L5) == queue &&
-           odi_load_relaxed(&record->group) == group;
+           odi_load_relaxed(&record->group) == group; /* relaxed: L5 stands before it */
 }
 
 /* Whether the record is empty. With `watching`, whoever ends its last job tells otherwise. */
