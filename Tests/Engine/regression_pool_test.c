@@ -126,12 +126,13 @@ static void *wait_again_and_again(void *unused)
 {
     while (!atomic_load(&waiter.over)) {
         (void)od_group_wait(waiter.group, 1);
+        (void)od_group_pending(waiter.group);
         atomic_fetch_add(&waiter.waits, 1);
     }
     return unused;
 }
 
-/* Who waits looks at the pool of the group's last job, to tell whether it may be short. (A
+/* Who waits, or asks what is pending, looks at the pool of the group's last job. (A
  * sanitizer tells when that pool is gone.) */
 TEST(a_group_may_be_waited_for_while_its_last_jobs_pool_goes)
 {
