@@ -598,6 +598,34 @@ TEST(what_one_thread_gives_back_serves_all)
     assert_in_range(came_back, LENT - 100, LENT); /* the rest of a chunk was not taken before */
 }
 
+enum { GIVERS = 8 };
+
+static odi_free_list given = ODI_FREE_LIST_FOR(thing);
+static pthread_barrier_t givers; /* a thread that is there where another has gone is at its place */
+
+static void *give_one(void *one)
+{
+    (void)pthread_barrier_wait(&givers);
+    odi_free_list_give(&given, one);
+    return NULL;
+}
+
+TEST(threads_come_to_lists_of_their_own)
+{
+    static thing things[GIVERS];
+    pthread_t threads[GIVERS];
+    int lists = 0;
+
+    assert_int_equal(pthread_barrier_init(&givers, NULL, GIVERS), 0);
+    for (int i = 0; i < GIVERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, give_one, &things[i]), 0);
+    join_threads(threads, GIVERS);
+    for (int i = 0; i < ODI_FREE_SHARDS; i++)
+        lists += odi_load_relaxed(&given.shards[i].first) != NULL; /* relaxed: they are through */
+    assert_true(lists > 1);
+    assert_int_equal(pthread_barrier_destroy(&givers), 0);
+}
+
 static odi_arena shared_arena = ODI_ARENA_FOR(thing);
 
 static void *take_and_give(void *raw)
