@@ -65,9 +65,10 @@ struct EventTests {
                 log.note(ping.number)
             }
         }
-        let listener = HeldListener()
-        let app = AppTasks.build([listener])
+        let (listener, boot) = (HeldListener(), Gate())
+        let app = AppTasks.build([listener, AppTask("slow") { boot.pass() }])
         app.post(Ping(number: 0))
+        boot.open()
         try await app.booted()
         app.post(Ping(number: 1))
         app.forEach { ($0 as? HeldListener)?.log.note(1000) }
