@@ -19,6 +19,7 @@
 #include "os/futex.h"
 #include "os/membarrier.h"
 #include "os/numa.h"
+#include "os/overflow.h"
 #include "os/pages.h"
 #include "os/source.h"
 #include "os/thread.h"
@@ -164,7 +165,8 @@ typedef struct {
     gate door;
     atomic_bool started;
     char name[16];
-    bool async_blocked, fault_open;
+    bool async_blocked, fault_open, detached;
+    size_t guard;
     int id, cpu_clock;
 } visitor;
 
@@ -172,7 +174,14 @@ static void visit(void *raw)
 {
     visitor *it = raw;
     sigset_t blocked;
+    pthread_attr_t attributes;
+    int state = -1;
 
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getdetachstate(&attributes, &state);
+    pthread_attr_getguardsize(&attributes, &it->guard);
+    pthread_attr_destroy(&attributes);
+    it->detached = state == PTHREAD_CREATE_DETACHED;
     pthread_getname_np(pthread_self(), it->name, sizeof it->name);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     it->async_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1) &&
@@ -200,7 +209,8 @@ TEST(a_thread_has_a_name_and_no_asynchronous_signals)
     assert_comes_true(atomic_load(&it.started));
     assert_string_equal(it.name, "a-rather-long-n");
     assert_true(it.async_blocked);
-    assert_true(it.fault_open);
+    assert_true(it.fault_open && it.detached);
+    assert_true(it.guard >= ODI_STACK_GUARD);
     assert_int_equal(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
     assert_true(it.id != odi_thread_id() && od_thread_is_main());
     gate_open(&it.door);
@@ -304,6 +314,26 @@ TEST(a_stack_that_cannot_be_had_is_halved)
     assert_comes_true(!atomic_load(&it.started));
 }
 
+/* Who waits for a thread that the kernel keeps from running must let it run, whatever its priority. */
+TEST(who_gives_way_again_and_again_sleeps)
+{
+    int64_t before = odi_clock_now();
+
+    odi_thread_give_way(1000);
+    assert_true(odi_clock_now() - before >= 50 * ODI_MICROSECOND);
+}
+
+static void watch_this_stack_and_end(void *unused)
+{
+    stack_t stack = {0};
+
+    odi_overflow_begin();
+    odi_overflow_end(); /* what the kernel would run a handler on is freed */
+    child_expects(sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_DISABLE);
+}
+
+TEST(a_stack_that_is_watched_no_more_has_no_handlers_stack) { assert_child_succeeds(watch_this_stack_and_end, NULL); }
+
 TEST(a_thread_that_cannot_be_had_is_an_error_value)
 {
     visitor it = {0};
@@ -366,6 +396,37 @@ TEST(reserved_pages_cost_memory_where_they_are_touched)
     assert_int_equal(pages[SIZE - 1], 0);
     if (!SANITIZED)
         assert_true(resident_kib() - before < 16 * 1024);
+    odi_pages_free_reserved(pages, SIZE);
+}
+
+/* The kernel's flags of the mapping at an address, as in proc(5). */
+static bool has_flag(const void *at, const char *flag)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    unsigned long from, to;
+    char line[512];
+    bool here = false, has = false;
+
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = from <= (uintptr_t)at && (uintptr_t)at < to;
+        has |= here && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag) != NULL;
+    }
+    fclose(maps);
+    return has;
+}
+
+TEST(what_is_reserved_is_no_promise_and_has_small_pages_before_a_guard)
+{
+    enum { SIZE = 8 << 20 };
+    char *pages = odi_pages_reserve_guarded(SIZE);
+
+    assert_non_null(pages);
+    assert_true(has_flag(pages, " nr"));
+    assert_true(has_flag(pages, " nh") || access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0);
+    assert_true(has_flag(pages, " rd") && has_flag(pages + SIZE - sysconf(_SC_PAGESIZE) - 1, " rd"));
+    assert_false(has_flag(pages + SIZE - 1, " rd"));
     odi_pages_free_reserved(pages, SIZE);
 }
 

@@ -468,6 +468,28 @@ TEST(a_pinned_worker_is_let_go_where_limits_come_under_which_nobody_is_pinned)
     odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a worker that looks too has as much reason */
     odi_pool_refresh(&pool->team);
     assert_comes_true(runs_pinned_to(pool, -1));
+    assert_comes_true(!odi_load_relaxed(&pool->pins)); /* relaxed: as above */
+    od_pool_free(pool);
+}
+
+static FILE *open_siblings(const odi_source *source, const char *path)
+{
+    errno = ENOENT;
+    return strstr(path, "thread_siblings_list") != NULL ? fmemopen((void *)(uintptr_t) "0-1", 3, "r") : NULL;
+}
+
+TEST(who_wants_cores_is_told_of_them_again_when_its_cpus_have_changed)
+{
+    odi_source source = {.open = open_siblings, .affinity = ask_allowed, .root = ""};
+    od_pool_options options = options_for(0);
+
+    options.placement = OD_PLACEMENT_CORE;
+    allow_only(0, -1);
+    od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
+    allow_only(0, 1);
+    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK); /* now */
+    assert_int_equal(LOCKED(&pool->plan_lock, pool->topology->cpu_count), 2);
+    assert_int_equal(LOCKED(&pool->plan_lock, pool->topology->core_count), 1);
     od_pool_free(pool);
 }
 

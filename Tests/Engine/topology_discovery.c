@@ -196,7 +196,8 @@ TEST(a_list_of_siblings_that_leaves_its_cpu_out_is_not_believed)
 {
     odi_source source = source_of("== /sys/devices/system/cpu/cpu0/topology/thread_siblings_list\n1-2\n"
                                   "== /sys/devices/system/cpu/cpu1/topology/thread_siblings_list\n1\n"
-                                  "== /sys/devices/system/cpu/cpu2/topology/thread_siblings_list\n2\n");
+                                  "== /sys/devices/system/cpu/cpu2/topology/thread_siblings_list\n2\n"
+                                  "== /sys/devices/system/cpu/cpu2/topology/physical_package_id\n4294967296\n");
     odi_cpu_mask three;
     odi_limits limits;
 
@@ -207,6 +208,7 @@ TEST(a_list_of_siblings_that_leaves_its_cpu_out_is_not_believed)
     odi_topology *topology = odi_topology_discover(&source, &limits, true);
     assert_non_null(topology);
     assert_int_equal(topology->core_count, 3);
+    assert_int_equal(topology->cpus[2].package, -1); /* nor is a number that is none of theirs */
     odi_topology_free(topology);
 }
 
@@ -231,6 +233,23 @@ TEST(an_unknown_machine_pins_nothing)
     odi_topology_free(topology);
     topology = look_at("taskset");
     assert_true(topology->cpus_known);
+    odi_topology_free(topology);
+}
+
+/* Whatever the order in which they are described: by cache, then core, then number. */
+TEST(cpus_stand_by_cache_core_and_number)
+{
+    od_machine_cpu cpus[] = {{.id = 7, .core = 1, .l3 = 0}, {.id = 6, .core = 2, .l3 = 4}, {.id = 5, .core = 3, .l3 = 0},
+                             {.id = 4, .core = 1, .l3 = 0}};
+    static const int ids[] = {4, 7, 5, 6}, threads[] = {0, 1, 0, 0}, caches[] = {0, 0, 0, 1};
+    odi_topology spec = {.cpu_count = 4, .cpus = cpus, .node_count = 1}, *topology = odi_topology_build(&spec);
+
+    assert_non_null(topology);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(topology->cpus[i].id, ids[i]);
+        assert_int_equal(topology->cpus[i].thread, threads[i]);
+        assert_int_equal(topology->cpus[i].l3, caches[i]);
+    }
     odi_topology_free(topology);
 }
 

@@ -160,7 +160,7 @@ TEST(what_slurm_gives_is_a_limit)
     } cases[] = {
         {"7", "3", "8", 3},     {"7", NULL, "8", 8}, {NULL, "3", "8", 0}, {"7", NULL, NULL, 0},
         {"7", "x", "8", 8},     {"7", "0", NULL, 0}, {"7", "-1", "2(x3)", 0},
-        {"7", "99999999999", NULL, 0}, {"7", "04", NULL, 4}, {"7", "9", NULL, 9},
+        {"7", "99999999999", NULL, 0}, {"7", "04", NULL, 4}, {"7", "9", NULL, 9}, {"7", "+3", "8", 8},
     };
     static const char *const names[] = {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK",
                                         "SLURM_CPUS_ON_NODE"};
@@ -207,6 +207,9 @@ TEST(two_readings_are_equal_until_something_changes)
     odi_limits_read(&source, NULL, &second);
     assert_true(odi_limits_equal(&first, &second));
     second.quota_us++;
+    assert_false(odi_limits_equal(&first, &second));
+    second.quota_us--;
+    second.period_us++;
     assert_false(odi_limits_equal(&first, &second));
     limits_of(&first.cpus, &second);
     assert_false(odi_limits_equal(&first, &second));
@@ -453,6 +456,13 @@ TEST(who_follows_the_limits_reads_no_cpuset_that_the_mask_has_in_it)
     assert_int_equal(limits.cpuset_count, 1);
     assert_int_equal(limits.online_count, 4);
     free(kept);
+
+    char because[128];
+    odi_source alone = source_of("== /proc/self/cgroup\n0::/a\n== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n"
+                                 "== /g/a/cpuset.cpus.effective\n0\n");
+    odi_limits_read(&alone, NULL, &limits); /* nothing else is known */
+    odi_limits_describe(&limits, false, 0, because, sizeof because);
+    assert_string_equal(because, "affinity unknown, cpuset 1 of /a -> 1 worker");
 }
 
 TEST(long_group_names_keep_their_end)

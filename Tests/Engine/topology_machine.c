@@ -176,7 +176,7 @@ TEST(this_machine_is_the_default)
 
     assert_non_null(machine);
     assert_non_null(again);
-    assert_true(machine->live);
+    assert_true(machine->live && again->live);
     assert_int_equal(machine->cpu_count, again->cpu_count);
     od_machine_free(machine);
     od_machine_free(again);

@@ -188,6 +188,11 @@ TEST(masks_follow_the_policy)
     assert_true(odi_plan_mask(plan, 6, &mask));
     assert_int_equal(odi_cpu_mask_count(&mask), 4);
     odi_plan_free(plan);
+
+    scene.topology->cpus_known = false; /* whose CPUs are a guess */
+    plan = plan_for(&scene, 4, OD_PLACEMENT_CORE);
+    assert_false(plan->pins);
+    odi_plan_free(plan);
     odi_topology_free(scene.topology);
 }
 
@@ -203,7 +208,7 @@ static void check_automatic(const scene *scene, int workers, od_placement want, 
 
 TEST(automatic_pins_only_where_it_helps_and_harms_nobody)
 {
-    bool partial[2] = {false, true};
+    bool partial[] = {false, true}, foreign[] = {false, false, true};
 
     scene two = scene_of(2, 4, 2);
     check_automatic(&two, 16, OD_PLACEMENT_NODE, "owns whole nodes");
@@ -214,6 +219,10 @@ TEST(automatic_pins_only_where_it_helps_and_harms_nobody)
 
     scene shared = scene_from(two.topology->cpus, 16, 2, NULL, partial);
     check_automatic(&shared, 16, OD_PLACEMENT_NONE, "partly");
+
+    scene beside = scene_from(two.topology->cpus, 16, 3, NULL, foreign); /* a node that others have is none of ours */
+    check_automatic(&beside, 16, OD_PLACEMENT_NODE, "owns whole nodes");
+    odi_topology_free(beside.topology);
 
     scene one = scene_of(1, 4, 2);
     check_automatic(&one, 8, OD_PLACEMENT_NONE, "one node");
