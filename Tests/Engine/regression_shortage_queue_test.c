@@ -6,6 +6,8 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
+#include <malloc.h>
+
 #include "include/od_timer.h"
 
 /* ---- one at a time ---- */
@@ -370,6 +372,10 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     assert_true(mine && its);
     while (odi_records_reserve())
         rest++;
+    size_t before = mallinfo2().uordblks;
+    for (int each = 0; each < 100; each++)
+        assert_null(od_timer_create(other, &(od_timer_options){.call = count_call}));
+    assert_true(mallinfo2().uordblks < before + 1000); /* what it had is given back */
     odi_records_unreserve();
     od_timer *timer = od_timer_create(other, &(od_timer_options){.call = count_call});
     assert_false(timer == NULL || odi_records_reserve());

@@ -8,6 +8,7 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 #include "include/od_external.h"
+#include "include/od_machine.h"
 #include "include/od_timer.h"
 
 #include <malloc.h>
@@ -145,6 +146,52 @@ MEMORY_TEST(places_whose_forks_cannot_be_had_are_given_back)
     atomic_store(&grants, -1);
     assert_in_range(mallinfo2().uordblks - before, 0, PLACES / 2 * sizeof(odi_forks));
     assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* False: memory is short. What it had is given back in any case. */
+typedef bool maker(void);
+
+static bool make_a_machine(void)
+{
+    const od_machine *machine = od_machine_discover(NULL, NULL, 0);
+    bool made = machine != NULL && od_machine_plan(machine, "core", 4, NULL, NULL, NULL, 0);
+
+    od_machine_free(machine);
+    return made;
+}
+
+static bool make_a_pool(void)
+{
+    od_pool_options options = options_for(2);
+    od_pool *pool;
+
+    return od_pool_create(&options, &pool, NULL, 0) == OD_OK && od_pool_free(pool) == OD_OK;
+}
+
+static bool make_often(maker *make, int granted, int times)
+{
+    bool made = false;
+
+    for (int i = 0; i < times; i++) {
+        atomic_store(&grants, granted);
+        made = make();
+        atomic_store(&grants, -1);
+    }
+    return made;
+}
+
+MEMORY_TEST(whichever_piece_of_memory_is_missing_the_others_are_given_back)
+{
+    static maker *const makers[] = {make_a_machine, make_a_pool};
+
+    for (int i = 0; i < 2; i++) {
+        for (int granted = 0; !make_often(makers[i], granted, 10); granted++) { /* the C library keeps some */
+            size_t before = mallinfo2().uordblks;
+            (void)make_often(makers[i], granted, 50);
+            if (mallinfo2().uordblks > before + 500)
+                fail_msg("%d: with %d pieces others stay", i, granted);
+        }
+    }
 }
 
 typedef struct {

@@ -694,10 +694,16 @@ TEST(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else)
         assert_int_not_equal(odi_timer_queue_arm(&timers, &timer_entries[i], later[i], SECONDS(1)),
                              ODI_ARM_REFUSED);
         assert_int_equal(odi_timer_queue_watch(&timers, &slot), ODI_WATCHED);
+        assert_true(odi_timer_queue_stand_by(&timers) > later[i] - SECONDS(1));
     }
-    assert_int_equal(odi_timer_queue_arm(&timers, &soon, SECONDS(3600), SECONDS(1)), ODI_ARM_FIRST);
+    assert_true(odi_timer_queue_lead(&timers, KEEPER) >= later[2]);
+    assert_int_equal(odi_timer_queue_arm(&timers, &soon, SECONDS(60 * 365 * 86400LL), SECONDS(1)), ODI_ARM_FIRST);
     assert_int_equal(odi_timer_queue_watch(&timers, &slot), ODI_LEADER_LATE);
     assert_int_equal(slot, KEEPER);
+    odi_store_relaxed(&timers.overdue, true);
+    odi_timer_queue_forked(&timers); /* all of that is the parent's */
+    assert_false(odi_timer_queue_leads(&timers, KEEPER) || odi_load_relaxed(&timers.overdue));
+    assert_true(odi_timer_queue_earliest(&timers) == ODI_FOREVER);
     odi_timer_queue_free(&timers);
 }
 
@@ -750,6 +756,10 @@ TEST(who_fires_has_time_for_each_batch)
     assert_int_equal(odi_timer_queue_take(timers.wheels, firing, 1, due), 1);
     assert_int_equal(odi_timer_queue_begin_firing(timers.wheels, ODI_FIRING_NS), 0);
     assert_int_not_equal(odi_timer_queue_begin_firing(timers.wheels, ODI_FIRING_NS + 1), 0);
+    timers.wheels->last_firing = UINT32_MAX;
+    assert_int_equal(odi_timer_queue_begin_firing(timers.wheels, 2 * ODI_FIRING_NS + 1), 1); /* 0 is nobody */
+    odi_timer_queue_close(&timers);
+    assert_true(odi_timer_queue_earliest(&timers) == ODI_FOREVER);
     odi_timer_queue_free(&timers);
 }
 
