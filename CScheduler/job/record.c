@@ -271,7 +271,6 @@ void odi_records_forked(void)
 
         odi_store_relaxed(&record->counts, serves ? ODI_COUNTS_OUTSTANDING / 2 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
         record->cancel_lock = (odi_lock){0};
-        record->outside = 0;
         if (!serves) {
             record->tag = i; /* another thread may have been about to say so */
             odi_record_free(record);

@@ -147,7 +147,6 @@ void odi_overflow_end(void)
 {
     stack_t none = {.ss_flags = SS_DISABLE};
 
-    below_the_stack = (zone){0, 0};
     if (handler_stack != NULL) {
         (void)sigaltstack(&none, NULL);
         free(handler_stack);

@@ -117,8 +117,7 @@ __attribute__((weak)) od_pool *od_default_pool(void)
 
         od_pool_options_init(&options);
         (void)od_pool_options_from_environment(&options, left_out, sizeof left_out);
-        if (od_pool_create(&options, &pool, message, sizeof message) != OD_OK)
-            pool = NULL; /* forks run where they are; the next one tries again */
+        (void)od_pool_create(&options, &pool, message, sizeof message); /* NULL: forks run where they are; the next one tries again */
         odi_store_release(&default_pool, pool, P1);
     }
     odi_lock_release(&default_lock);

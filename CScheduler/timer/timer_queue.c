@@ -15,9 +15,7 @@ enum { TICK_SHIFT = 10, SLOT_BITS = 12 };
 
 static uint64_t tick_at_or_after(int64_t ns)
 {
-    uint64_t tick = ns <= 0 ? 0 : ((uint64_t)ns + (1u << TICK_SHIFT) - 1) >> TICK_SHIFT;
-
-    return tick < LAST_TICK ? tick : LAST_TICK;
+    return ns <= 0 ? 0 : ((uint64_t)ns + (1u << TICK_SHIFT) - 1) >> TICK_SHIFT;
 }
 
 static uint64_t tick_before(int64_t ns)

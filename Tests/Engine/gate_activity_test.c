@@ -298,7 +298,9 @@ QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
     assert_int_equal(od_queue_running(queue), 0);
     assert_int_equal(metrics_of(pool).executed, 3);
     assert_int_equal(metrics_of(pool).ran_on_callers, 1);
-    end_pool(pool, queue);
+    end_queue(queue);
+    assert_stop(pool, INT64_MAX, 3, 0, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static atomic_bool flooding, seen_running;

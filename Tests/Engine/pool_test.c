@@ -177,6 +177,20 @@ TEST(every_submitted_job_runs_once_and_is_counted)
     }
 }
 
+TEST(what_comes_from_outside_is_claimed_in_batches)
+{
+    od_pool *pool = lone_worker();
+    gate door = {0};
+
+    hold_a_worker(pool, &door);
+    submit_many(pool, 100, no_job, NULL);
+    gate_open(&door);
+    assert_comes_true(all_done(pool) == 101);
+    assert_int_equal(metrics_of(pool).injector_jobs, 101);
+    assert_in_range(metrics_of(pool).injector_claims, 5, 20);
+    od_pool_free(pool);
+}
+
 static void fill_all_bands(void *pool)
 {
     for (int job = 0; job < 5000; job++)
@@ -347,6 +361,55 @@ TEST(a_pool_without_a_number_follows_the_limits)
     assert_comes_true(atomic_load(&ran) == submitted + 20);
     assert_true(all_has_run_that_can(pool));
     assert_int_equal(od_pool_workers(pool), 2);
+    od_pool_free(pool);
+}
+
+static void say_it_and_wait(void *door)
+{
+    od_blocking_begin();
+    gate_pass(door);
+    od_blocking_end();
+}
+
+static void compute_for_a_while(void *unused)
+{
+    int64_t until = odi_clock_after(MILLISECONDS(60));
+
+    while (odi_clock_now() < until) {
+    }
+}
+
+/* It is counted by what it says, and not once more by what the monitor sees. */
+TEST(who_says_that_it_waits_has_one_in_its_place_and_not_two)
+{
+    od_pool *pool = pool_of(1);
+    gate door = {0};
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, say_it_and_wait, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, compute_for_a_while, NULL);
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_comes_true(all_done(pool) == 2);
+    assert_int_equal(metrics_of(pool).most_spares, 1);
+    gate_open(&door);
+    od_pool_free(pool);
+}
+
+/* None of them comes to look. */
+TEST(limits_are_followed_while_all_workers_are_in_jobs)
+{
+    od_pool_options options = options_for(0);
+    gate door = {0};
+
+    options.spare_workers = 0;
+    atomic_store(&cpus_allowed, 1);
+    od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
+    hold_a_worker(pool, &door);
+    atomic_store(&cpus_allowed, 2);
+    odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: the monitor looks again and again */
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_comes_true(all_done(pool) == 1);
+    gate_open(&door);
     od_pool_free(pool);
 }
 
@@ -639,6 +702,23 @@ TEST(a_job_that_relied_on_a_start_that_failed_is_not_forgotten)
     atomic_store(&before_thread, NULL);
     assert_comes_true(atomic_load(&ran) == 2);
     od_pool_free(pool);
+}
+
+static void block_where_nobody_can_be_asked(void *unused)
+{
+    od_pool *pool = pool_of(1);
+    gate door = {0};
+
+    hold_a_worker(pool, &door);
+    child_expects(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0}) == 0);
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, unused);
+    child_expects(COMES_TRUE(all_done(pool) == 1)); /* a worker that uses no time is taken for asleep */
+    gate_open(&door);
+}
+
+TEST(who_blocks_where_no_descriptor_is_to_be_had_is_noticed_too)
+{
+    assert_child_succeeds(block_where_nobody_can_be_asked, NULL);
 }
 
 CHILDREN_MAY_START_THREADS

@@ -6,11 +6,13 @@
 #include "Support/timers.h"
 #include "Support/watchdog.h"
 
+#include <glob.h>
 #include <time.h>
 
 #include "include/od_fork.h"
 #include "include/od_machine.h"
 #include "include/od_registry.h"
+#include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "job/group.h"
 
@@ -98,6 +100,55 @@ TEST(defaults_are_what_the_header_says)
     assert_int_equal(options.stack_bytes, 0);
     assert_int_equal(options.spare_workers, -1);
     assert_false(options.round_quota_down);
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    assert_int_equal(pool->team.spare_cap, 64);
+    assert_int_equal(pool->team.stack_bytes, 256 << 20);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static od_worker_report seen[3];
+static int workers_seen;
+
+static void report_beside_two(void *pool)
+{
+    submit_many(pool, 2, no_job, NULL);
+    workers_seen = od_pool_report_workers(pool, seen, 3);
+}
+
+static void await_the_end(void *queue) { (void)od_queue_wait(queue, HANG_NS); }
+
+TEST(a_report_tells_where_a_worker_is_what_it_does_and_what_it_waits_for)
+{
+    od_machine_cpu cpu = {.l3 = -1};
+    od_machine_node node = {.id = 5, .whole = true};
+    odi_topology one = {.cpu_count = 1, .cpus = &cpu, .node_count = 1, .nodes = &node, .cpus_known = true};
+    od_pool *pool = pool_with(options_for(1), (odi_pool_world){.topology = odi_topology_build(&one)});
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "runs");
+    od_queue *other = od_queue_create(pool, OD_BAND_DEFAULT, 1, "awaited");
+
+    submit_many(pool, 3, no_job, NULL);
+    assert_comes_true(all_done(pool) == 3);
+    run_in(queue, report_beside_two, pool);
+    assert_int_equal(workers_seen, 2);
+    assert_int_equal(seen[0].doing, OD_WORKER_RUNS);
+    assert_int_equal(seen[0].node, 5);
+    assert_int_equal(seen[0].executed, 3);
+    assert_int_equal(seen[0].waiting, 2);
+    assert_string_equal(seen[0].queue, "runs");
+    assert_int_equal(seen[0].queue_id, (uintptr_t)queue);
+    assert_int_equal(seen[1].doing, OD_WORKER_SPARE);
+
+    od_queue_suspend(other);
+    od_queue_async(other, NULL, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, await_the_end, other);
+    assert_comes_true(od_pool_report_workers(pool, seen, 1) == 1 && seen[0].doing == OD_WORKER_BLOCKS);
+    assert_string_equal(seen[0].waits_for, "for the end of");
+    assert_string_equal(seen[0].waits_at, "awaited");
+    assert_int_equal(seen[0].waits_at_id, (uintptr_t)other);
+    od_queue_resume(other);
+    end_queue(other);
+    end_queue(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static void note_name(void *name) { pthread_getname_np(pthread_self(), name, 16); }
@@ -114,11 +165,33 @@ static void assert_named(const char *name, const char *expected)
     assert_string_equal(seen, expected);
 }
 
+static bool a_thread_is_called(const char *name)
+{
+    char seen[32];
+    bool found = false;
+    glob_t files;
+
+    assert_int_equal(glob("/proc/self/task/*/comm", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        FILE *file = fopen(files.gl_pathv[i], "r"); /* NULL: it has ended */
+
+        found |= file != NULL && fscanf(file, "%31s", seen) == 1 && strcmp(seen, name) == 0;
+        if (file != NULL)
+            fclose(file);
+    }
+    globfree(&files);
+    return found;
+}
+
 TEST(threads_bear_the_pools_name_or_overdrive)
 {
     assert_named("0123456789abc", "0123456789-0");
     assert_named("short", "short-0");
     assert_named(NULL, "overdrive-0");
+    od_pool *watched = pool_of(1);
+    odi_pool_arm_monitor(&watched->team);
+    assert_comes_true(a_thread_is_called("od-monitor"));
+    assert_int_equal(od_pool_free(watched), OD_OK);
 }
 
 ON_ONE(a_pool_says_whether_its_stop_is_over)

@@ -33,6 +33,27 @@ static od_pool *pool_on(odi_topology *topology, int workers)
     return pool_with(options, (odi_pool_world){.topology = topology});
 }
 
+/* Two are as near as the nearest that has CPUs, and one without is nearer. */
+TEST(sites_are_ranked_by_distance_from_each_and_told_apart_by_it)
+{
+    static const uint8_t far[] = {10, 11, 20, 20, 30}, classes[] = {0, 1, 1, 1, 2};
+    od_machine_cpu cpus[4] = {{0}};
+    uint8_t distances[25];
+
+    for (int i = 0; i < 25; i++)
+        distances[i] = far[abs(i / 5 - i % 5)];
+    for (int i = 0; i < 4; i++)
+        cpus[i] = (od_machine_cpu){.id = i, .node = i > 0 ? i + 1 : 0, .core = i, .l3 = -1};
+    odi_topology five = {.cpu_count = 4, .cpus = cpus, .node_count = 5, .distances = distances, .cpus_known = true};
+    od_pool *pool = pool_on(odi_topology_build(&five), 4);
+
+    for (int rank = 0; rank < 5; rank++) {
+        assert_int_equal(pool->team.site_order[0][rank], rank);
+        assert_int_equal(pool->team.site_classes[0][rank], classes[rank]);
+    }
+    od_pool_free(pool);
+}
+
 /* So many workers are each in a job, and stay there. */
 static void hold_workers(od_pool *pool, int workers)
 {

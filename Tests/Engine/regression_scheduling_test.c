@@ -282,13 +282,23 @@ static void create_a_negative_width(void *unused)
 
 static void set_a_negative_width(void *unused)
 {
-    od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -3);
+    od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -1);
 }
 
 TEST(a_negative_width_is_refused_and_not_a_queue_that_never_runs)
 {
-    assert_child_traps(create_a_negative_width, NULL, "the width is -1");
-    assert_child_traps(set_a_negative_width, NULL, "the width is -3");
+    assert_child_traps(create_a_negative_width, NULL, "od_queue_create: the width is -1");
+    assert_child_traps(set_a_negative_width, NULL, "od_queue_set_width: the width is -1");
+}
+
+static void submit_in_no_band(void *unused) { (void)od_pool_submit(pool_of(1), (od_band)5, no_job, unused); }
+
+static void create_in_no_band(void *unused) { (void)od_queue_create(pool_of(1), (od_band)5, 1, unused); }
+
+TEST(a_band_that_there_is_not_is_refused)
+{
+    assert_child_traps(submit_in_no_band, NULL, "od_pool_submit: there is no band 5");
+    assert_child_traps(create_in_no_band, NULL, "od_queue_create: there is no band 5");
 }
 
 static struct {

@@ -723,6 +723,8 @@ static void stand_still(void *times)
         od_group_enter(scene.group);
         od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_in_queue, scene.queue);
         child_expects(COMES_TRUE(atomic_load(&described) == time));
+        odi_clock_sleep(MILLISECONDS(20)); /* several looks on */
+        child_expects(atomic_load(&described) == time);
         od_group_leave(scene.group);
         child_expects(od_queue_wait(scene.queue, HANG_NS));
         child_expects(COMES_TRUE(atomic_load(&scene.inside.visits) == (unsigned)time));
