@@ -28,15 +28,21 @@ enum { BATCH = ODI_STEAL_BATCH };
  * passed when they are done. (The same pause before an injector gained nothing.) */
 enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
 
+/* Shorter, and the looks themselves take the cache lines from the chain's worker. */
+enum { LONE_PAUSE_NS = 3000 };
+
 /* Ended by: the clock, and by work from outside. */
+static void pause_until(odi_worker *worker, int64_t time_ns)
+{
+    /* relaxed: a hint */
+    while (odi_spins_on(odi_clock_now() < time_ns && odi_load_relaxed(&worker->site->bands) == 0))
+        odi_spin_pause();
+}
+
 static void pause_before_stealing(odi_worker *worker)
 {
-    if (worker->caught_ns == 0)
-        return;
-    int64_t until = worker->caught_ns + STEAL_PAUSE_NS;
-    /* relaxed: a hint */
-    while (odi_spins_on(odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0))
-        odi_spin_pause();
+    if (worker->caught_ns != 0)
+        pause_until(worker, worker->caught_ns + STEAL_PAUSE_NS);
     worker->caught_ns = 0;
 }
 
@@ -214,6 +220,22 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     return false;
 }
 
+/* A lone job its owner takes a moment later, as a rule: where the job before it has submitted it, and ends. A chain of
+ * those stays with one worker. It is a thief's once it has lain there for the pause. */
+static bool owner_takes_lone(odi_worker *worker, odi_deque *deque)
+{
+    int64_t top = odi_load_relaxed(&deque->top); /* relaxed: a hint, as below */
+
+    if (odi_deque_size(deque) != 1)
+        return false;
+    int64_t now = odi_clock_now();
+    pause_until(worker, now + LONE_PAUSE_NS);
+    if (odi_load_relaxed(&deque->top) == top)
+        return false;
+    worker->beside_chain_ns = now;
+    return true;
+}
+
 /* Up to half of what the victim's highest busy band of these holds. */
 static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, size_t most,
                        uint32_t bands, odi_entry *job)
@@ -225,6 +247,8 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
     bool plain = odi_load_relaxed(&odi_overrides.bands) == 0;
     for (uint32_t band; bands != 0; bands &= ~(1u << band)) {
         band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands, false);
+        if (most == BATCH && owner_takes_lone(worker, &victim->deques[band]))
+            continue;
         size_t count = odi_deque_steal(&victim->deques[band], batch,
                                        most < BATCH ? most : batch_size(worker, band));
         if (count == 0)

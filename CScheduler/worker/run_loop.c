@@ -77,6 +77,12 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
+/* Who slept there would be woken for each of the chain's jobs, and come too late. */
+static bool is_beside_chain(const odi_worker *worker, int64_t now)
+{
+    return now < worker->beside_chain_ns + SPIN_NS;
+}
+
 /* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when its site
  * has jobs. */
 static bool spin(odi_worker *worker, odi_entry *job)
@@ -99,7 +105,8 @@ static bool spin(odi_worker *worker, odi_entry *job)
             if (searches ? look_everywhere(worker, job) : odi_worker_steal_fork(worker, job))
                 return true;
         }
-        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
+        int64_t now = odi_clock_now();
+        again = (now < until || is_beside_chain(worker, now)) && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
                 (searches || odi_load_relaxed(&worker->site->bands) == 0); /* relaxed: a hint */
     }
     return false;
@@ -119,7 +126,7 @@ static bool wait_awake(odi_worker *worker, odi_entry *job)
             worker->stolen = NULL;
         return comes;
     }
-    if (worker->sleeps_at_once > 0) {
+    if (worker->sleeps_at_once > 0 && !is_beside_chain(worker, odi_clock_now())) {
         worker->sleeps_at_once--;
         return false;
     }

@@ -70,6 +70,7 @@ struct odi_worker {
     uint32_t sleeps_at_once;                 /* and these of them are left */
     uint64_t random;
     int64_t caught_ns;      /* when a small catch was made; 0: no pause before the next */
+    int64_t beside_chain_ns; /* when it left a lone job to its owner, who took it */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;

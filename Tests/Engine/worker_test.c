@@ -539,6 +539,36 @@ WORKER_TEST(blocking_calls_elsewhere_do_nothing)
     od_pool_free(pool);
 }
 
+/* A lone job lies behind the one that has submitted it, and in the end before its end. */
+static struct {
+    od_pool *pool;
+    atomic_bool ends;
+    atomic_ullong ran;
+} chain;
+
+static void link_job(void *unused)
+{
+    if (!atomic_load(&chain.ends)) {
+        od_pool_submit(chain.pool, OD_BAND_DEFAULT, link_job, NULL);
+        return;
+    }
+    od_pool_submit(chain.pool, OD_BAND_DEFAULT, count_job, &chain.ran);
+    while (atomic_load(&chain.ran) == 0)
+        sched_yield(); /* computes, so no spare comes: only a thief can end this */
+}
+
+WORKER_TEST(who_leaves_a_chain_to_its_worker_takes_what_lies_and_sleeps_after_it)
+{
+    memset(&chain, 0, sizeof chain);
+    chain.pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(1, 2, 1)});
+    od_pool_submit(chain.pool, OD_BAND_DEFAULT, link_job, NULL);
+    assert_comes_true(metrics_of(chain.pool).failed_steals > 200); /* each look that leaves the job is one */
+    atomic_store(&chain.ends, true);
+    assert_comes_true(atomic_load(&chain.ran) == 1);
+    assert_comes_true(odi_idle_sleepers(&chain.pool->team.sites[0].idle) == 2);
+    od_pool_free(chain.pool);
+}
+
 /* ---- wakes ---- */
 
 /* What a worker finds while it looks about awake is no wake: each of them follows a sleep. */

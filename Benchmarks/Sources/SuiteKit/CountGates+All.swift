@@ -41,6 +41,7 @@ extension CountGate {
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
         perClosure("chain", "chain", .allocations, 1.01),
         perClosure("chain", "chain", .locked, 9.5),
+        perClosure("chain", "chain", .futexes, 0.005),
         perClosure("serial queue", "serial-queue", .allocations, 1.06),
     ]
 

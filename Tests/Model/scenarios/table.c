@@ -140,6 +140,7 @@ static void verify(void)
 MODEL_SCENARIO(table_grows, prepare, verify, start_worker, thief, model_started_thread,
                model_second_started_thread)
 MODEL_REACHES(table_grows, ledger[1].count == 1)
+MODEL_SPINS(table_grows, MODEL_SPINS_LEAVE)
 
 /* The same before a thread that only looks whether there is work. */
 MODEL_SCENARIO(table_grows_before_a_look, prepare, verify, start_worker, looker,
@@ -192,3 +193,4 @@ static void verify_departed(void)
 }
 MODEL_SCENARIO(table_shrinks, prepare_two, verify_departed, depart, thief, model_started_thread)
 MODEL_REACHES(table_shrinks, ledger[1].count == 1)
+MODEL_SPINS(table_shrinks, MODEL_SPINS_LEAVE)

@@ -91,3 +91,23 @@ static void verify(void) { take_all(&owner_of_all); ledger_settle(pushed); }
 
 MODEL_SCENARIO(thief_against_growth, prepare, verify, growth_owner, thief)
 MODEL_REACHES(thief_against_growth, ledger[1].count == 2, ledger_has(1, 1))
+MODEL_SPINS(thief_against_growth, MODEL_SPINS_LEAVE)
+
+/* ---- the job that waits submits the next one ---- */
+
+static void chain_owner(void)
+{
+    odi_entry entry;
+
+    if (odi_deque_take(&owner_of_all.deques[0], &entry)) {
+        ledger_note(entry);
+        push();
+        take_all(&owner_of_all);
+    }
+}
+
+static void prepare_chain(void) { clock_stands_at = 1; prepare(); }
+
+MODEL_SCENARIO(thief_beside_a_chain, prepare_chain, verify, chain_owner, thief)
+MODEL_REACHES(thief_beside_a_chain, thief_itself.beside_chain_ns == 1 && model_met(1, "pause_until") > 0, ledger_has(1, 0), ledger_has(1, 1))
+MODEL_SPINS(thief_beside_a_chain, MODEL_SPINS_BOTH)
