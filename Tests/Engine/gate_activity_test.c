@@ -1,6 +1,7 @@
 /* gate/: queues that begin inactive, and how many of a queue's jobs run. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -8,108 +9,27 @@
 
 /* ---- inactive ---- */
 
-QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = inactive_queue(widths[i], "state");
-        atomic_ullong ran = 0;
+SCENE(an_inactive_queue_starts_nothing_until_it_is_activated,
+      "W in 0 1 2: queue q width W inactive; q.active = 0; q.suspended = 0; add q 100 a; settle; a = 0; "
+      "q.pending = 100; activate q; q.active = 1; wait q; a = 100; add q a; wait q; a = 101")
 
-        assert_false(od_queue_is_active(queue));
-        assert_false(od_queue_is_suspended(queue)); /* that is another state */
-        add_many(queue, 100, count_job, &ran);
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&ran), 0);
-        assert_int_equal(od_queue_pending(queue), 100);
-        od_queue_activate(queue);
-        assert_true(od_queue_is_active(queue));
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&ran), 100);
-        add(queue, count_job, &ran);
-        end_queue(queue);
-        assert_int_equal(atomic_load(&ran), 101);
-    }
-}
+SCENE(suspensions_count_beside_being_inactive,
+      "queue q inactive; add q a; suspend q; activate q; activate q; q.suspended = 1; settle; a = 0; resume q; wait q; "
+      "a = 1; queue r width 1 inactive; suspend r; r.suspended = 1; resume r; add r a; settle; a = 1; activate r; "
+      "wait r; a = 2")
 
-QUEUE_TEST(suspensions_count_beside_being_inactive)
-{
-    od_queue *queue = inactive_queue(OD_UNLIMITED, "state");
-    atomic_ullong ran = 0;
+SCENE_TRAPS(being_inactive_is_no_suspension_to_resume,
+            "pool 1; queue state width 1 inactive; resume state",
+            "TaskQueue.resume() of \"state\" was called more often than suspend()")
 
-    add(queue, count_job, &ran);
-    od_queue_suspend(queue);
-    od_queue_activate(queue);
-    od_queue_activate(queue); /* changes nothing */
-    assert_true(od_queue_is_suspended(queue));
-    let_all_run_that_can();
-    assert_int_equal(atomic_load(&ran), 0);
-    od_queue_resume(queue);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 1);
+SCENE(a_released_inactive_queue_runs_what_it_was_given,
+      "W in 0 1 2: queue q width W inactive; add q 2 a; suspend q; release q; a -> 2")
 
-    queue = inactive_queue(1, "state");
-    od_queue_suspend(queue);
-    assert_true(od_queue_is_suspended(queue));
-    od_queue_resume(queue);
-    add(queue, count_job, &ran);
-    let_all_run_that_can();
-    assert_int_equal(atomic_load(&ran), 1);
-    od_queue_activate(queue);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 2);
-}
+SCENE(an_inactive_queue_is_cancelled_as_any,
+      "queue q width 2 inactive; add q 10 a; cancel q 10; q.pending = 0; add q a; activate q; wait q; a = 1")
 
-static void resume_an_inactive_one(void *queue) { od_queue_resume(queue); }
-
-QUEUE_TEST(being_inactive_is_no_suspension_to_resume)
-{
-    od_queue *queue = inactive_queue(1, "state");
-
-    assert_child_traps(resume_an_inactive_one, queue,
-                       "TaskQueue.resume() of \"state\" was called more often than suspend()");
-    od_queue_release(queue);
-}
-
-QUEUE_TEST(a_released_inactive_queue_runs_what_it_was_given)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = inactive_queue(widths[i], "state");
-        atomic_ullong ran = 0;
-
-        add(queue, count_job, &ran);
-        add(queue, count_job, &ran);
-        od_queue_suspend(queue);
-        od_queue_release(queue);
-        assert_comes_true(atomic_load(&ran) == 2);
-    }
-}
-
-QUEUE_TEST(an_inactive_queue_is_cancelled_as_any)
-{
-    od_queue *queue = inactive_queue(2, "state");
-    atomic_ullong ran = 0;
-
-    add_many(queue, 10, count_job, &ran);
-    assert_int_equal(od_queue_cancel_all(queue), 10);
-    assert_int_equal(od_queue_pending(queue), 0);
-    add(queue, count_job, &ran);
-    od_queue_activate(queue);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 1);
-}
-
-QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds)
-{
-    od_pool *other = pool_of(2);
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "held", .inactive = true};
-    od_queue *queue = od_queue_create_with(other, &options);
-    atomic_ullong ran = 0;
-
-    assert_non_null(queue);
-    add_many(queue, 5, count_job, &ran);
-    assert_stop(other, HANG_NS, 0, 5, 0);
-    assert_int_equal(atomic_load(&ran), 0);
-    end_pool(other, queue);
-}
+SCENE(a_stop_cancels_what_an_inactive_queue_holds,
+      "pool 2; queue q inactive; add q 5 a; stop in 20000 ran 0 cancelled 5 stuck 0; a = 0")
 
 static struct {
     od_queue *queue;
@@ -145,49 +65,14 @@ QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
 
 /* ---- running ---- */
 
-QUEUE_TEST(jobs_that_meet_a_suspension_on_their_way_are_counted)
-{
-    od_pool *lone = lone_worker();
-    od_queue *queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
-    atomic_ullong ran = 0;
-    gate door = {0};
+SCENE(jobs_that_meet_a_suspension_on_their_way_are_counted,
+      "lone; queue q; hold pool Door; add q 5 a; suspend q; open Door; pool.diverted -> 5; a = 0; resume q; wait q; "
+      "a = 5")
 
-    hold_a_worker(lone, &door);
-    add_many(queue, 5, count_job, &ran);
-    od_queue_suspend(queue);
-    gate_open(&door);
-    assert_comes_true(metrics_of(lone).diverted == 5);
-    assert_int_equal(atomic_load(&ran), 0);
-    od_queue_resume(queue);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 5);
-    assert_int_equal(od_pool_free(lone), OD_OK);
-}
-
-QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = queue_of(widths[i]), *other = queue_of(1);
-        gate door = {0}, others = {0};
-        int runs = widths[i] == OD_UNLIMITED || widths[i] > 2 ? 2 : widths[i];
-
-        assert_int_equal(od_queue_running(queue), 0);
-        hold_a_job(other, &others);
-        /* Two workers are left for as many as the width allows. */
-        add_many(queue, 2, gate_job, &door);
-        assert_comes_true(atomic_load(&door.waiting) >= runs);
-        assert_int_equal(od_queue_running(queue), runs);
-        assert_int_equal(od_queue_pending(queue), 2);
-        assert_int_equal(od_queue_running(other), 1);
-        gate_open(&door);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(od_queue_running(queue), 0);
-        assert_int_equal(od_queue_running(other), 1);
-        gate_open(&others);
-        assert_true(od_queue_wait(other, HANG_NS));
-        release_queues(queue, other);
-    }
-}
+SCENE(what_runs_is_counted_and_what_waits_is_not,
+      "W in 0 1 2: queue q width W; queue r width 1; q.running = 0; hold r Other; add q 2 Door; W=1 Door >= 1; "
+      "W!=1 Door >= 2; W=1 q.running = 1; W!=1 q.running = 2; q.pending = 2; r.running = 1; open Door; wait q; "
+      "q.running = 0; r.running = 1; open Other; wait r")
 
 /* A drainer tells the ends of many at once: nobody who asks finds none while somebody would still wait. */
 QUEUE_TEST(a_job_whose_end_is_not_told_yet_is_pending)
@@ -206,36 +91,10 @@ QUEUE_TEST(a_job_whose_end_is_not_told_yet_is_pending)
     end_queue(queue);
 }
 
-static struct {
-    od_queue *queue;
-    od_group *group;
-} both;
-
-static void submit_and_stay(void *door)
-{
-    od_queue_async(both.queue, both.group, OD_QUEUE_BAND, gate_job, door);
-    gate_pass(door);
-}
-
 /* What the job's run has drawn of its record's counts is none. */
-QUEUE_TEST(what_a_job_may_submit_yet_is_in_no_count)
-{
-    gate door = {0};
-
-    both.queue = queue_of(OD_UNLIMITED);
-    both.group = od_group_create();
-    od_group_enter(both.group);
-    od_queue_async(both.queue, both.group, OD_QUEUE_BAND, submit_and_stay, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 2);
-    assert_int_equal(od_queue_pending(both.queue), 2);
-    assert_int_equal(od_group_pending(both.group), 3);
-    od_group_leave(both.group);
-    gate_open(&door);
-    assert_true(od_group_wait(both.group, HANG_NS));
-    assert_int_equal(od_group_pending(both.group), 0);
-    end_queue(both.queue);
-    od_group_release(both.group);
-}
+SCENE(what_a_job_may_submit_yet_is_in_no_count,
+      "queue q; group g; enter g; add q {add q Door in g; Door} in g; Door -> 2; q.pending = 2; g.pending = 3; leave g; "
+      "open Door; wait g; g.pending = 0")
 
 static struct {
     od_queue *queue;
@@ -244,29 +103,8 @@ static struct {
     void *owner;
 } counts;
 
-static void count_in_a_job(void *unused)
-{
-    od_scope scope;
-
-    counts.inside = od_queue_running(counts.queue);
-    od_queue_sync_begin(counts.queue, &scope); /* a sync caller is no job */
-    counts.in_sync = od_queue_running(counts.queue);
-    od_queue_sync_end(&scope);
-}
-
-QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not)
-{
-    od_scope scope;
-
-    counts.queue = queue_of(OD_UNLIMITED);
-    run_in(counts.queue, count_in_a_job, NULL);
-    assert_int_equal(counts.inside, 1);
-    assert_int_equal(counts.in_sync, 1);
-    od_queue_sync_begin(counts.queue, &scope);
-    assert_int_equal(od_queue_running(counts.queue), 0);
-    od_queue_sync_end(&scope);
-    od_queue_release(counts.queue);
-}
+SCENE(a_job_counts_itself_and_a_sync_caller_does_not,
+      "queue q; add q {q.running = 1; inside q; q.running = 1; a}; wait q; a = 1; inside q; q.running = 0")
 
 static void count_outside(void *queue)
 {

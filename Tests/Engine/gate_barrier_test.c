@@ -3,6 +3,7 @@
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -25,117 +26,24 @@ QUEUE_TEST(a_late_look_at_an_open_queue_finds_it_as_open)
 }
 
 /* The first barrier of an open queue: what is before it is with the pool already. */
-QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before)
-{
-    for (int round = 0; round < 20; round++) {
-        od_queue *queue = queue_of(OD_UNLIMITED);
-        gate door = {0};
-        atomic_ullong before = 0, alone = 0, after = 0;
-
-        add(queue, gate_job, &door);
-        add_many(queue, 100, count_job, &before);
-        add_barrier(queue, count_job, &alone);
-        add_many(queue, 100, count_job, &after);
-        assert_comes_true(atomic_load(&before) == 100);
-        assert_int_equal(atomic_load(&alone), 0);
-        assert_int_equal(atomic_load(&after), 0);
-        gate_open(&door);
-        end_queue(queue);
-        assert_int_equal(atomic_load(&alone), 1);
-        assert_int_equal(atomic_load(&after), 100);
-    }
-}
+SCENE(a_barrier_waits_for_what_the_pool_was_given_before,
+      "20 times: queue q; add q Door; add q 100 before; add q alone barrier; add q 100 later; before -> 100; alone = 0; "
+      "later = 0; open Door; wait q; alone = 1; later = 100")
 
 /* A group's record, which goes with its group, is the first of these. */
-QUEUE_TEST(a_barrier_waits_for_the_others_of_these_where_the_first_is_over)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    od_group *group = od_group_create();
-    gate first = {0}, last = {0};
-    atomic_ullong alone = 0;
-
-    hold_a_job(queue, &last);
-    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, gate_job, &first);
-    assert_comes_true(atomic_load(&first.waiting) == 1);
-    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    assert_true(od_group_wait(group, HANG_NS));
-    add_barrier(queue, count_job, &alone);
-    od_group_release(group);
-    gate_open(&first);
-    assert_comes_true(od_queue_running(queue) == 1);
-    let_all_run_that_can();
-    assert_int_equal(atomic_load(&alone), 0);
-    gate_open(&last);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&alone), 1);
-}
+SCENE(a_barrier_waits_for_the_others_of_these_where_the_first_is_over,
+      "queue q; group g; hold q Last; hold q First band 1; add q a in g; wait g; add q alone barrier; release g; "
+      "open First; q.running -> 1; settle; alone = 0; open Last; wait q; alone = 1")
 
 /* A heavy fence interrupts every processor: a queue that guards a variable, and never has a job, need not pay it. */
-QUEUE_TEST(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    atomic_ullong count = 0;
-    od_scope scope;
+SCENE(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else,
+      "queue q; inside q; q.complete = 1; outside; inside q; q.complete = 1; outside; inside q; q.complete = 1; "
+      "outside; inside q!; q.complete = 1; outside; queue r; inside r; add r a; r.diverted = 0; outside; wait r; "
+      "inside r!; a = 1")
 
-    for (int calls = 0; calls < 3; calls++) {
-        od_queue_sync_begin(queue, &scope);
-        assert_true(queue->gate.complete); /* odi_queue_keep_line asks this */
-        od_queue_sync_end(&scope);
-    }
-    od_queue_sync_barrier_begin(queue, &scope);
-    assert_true(queue->gate.complete);
-    od_queue_sync_end(&scope);
-    od_queue_release(queue);
-
-    queue = queue_of(OD_UNLIMITED);
-    od_queue_sync_begin(queue, &scope);
-    add(queue, count_job, &count); /* the first job opens it, with a caller inside */
-    assert_false(odi_load_relaxed(&queue->inbox.diverted)); /* relaxed: nobody else writes it */
-    od_queue_sync_end(&scope);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_sync_barrier_begin(queue, &scope);
-    assert_int_equal(atomic_load(&count), 1);
-    od_queue_sync_end(&scope);
-    od_queue_release(queue);
-}
-
-static struct {
-    od_queue *queue;
-    gate inside;
-} visitor;
-
-static void *visit(void *unused)
-{
-    run_synced(visitor.queue, gate_job, &visitor.inside);
-    return unused;
-}
-
-QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_is_in_already)
-{
-    enum { NOTHING, A_JOB, A_BARRIER, CASES }; /* it has had no job; it is open; it keeps its line */
-    for (int before = NOTHING; before < CASES; before++) {
-        pthread_t thread;
-        atomic_ullong alone = 0;
-
-        memset(&visitor, 0, sizeof visitor);
-        visitor.queue = queue_of(OD_UNLIMITED);
-        if (before == A_JOB)
-            add(visitor.queue, no_job, NULL);
-        if (before == A_BARRIER)
-            add_barrier(visitor.queue, no_job, NULL);
-        assert_true(od_queue_wait(visitor.queue, HANG_NS));
-        pthread_create(&thread, NULL, visit, NULL);
-        assert_comes_true(atomic_load(&visitor.inside.waiting) == 1);
-        add_barrier(visitor.queue, count_job, &alone);
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&alone), 0);
-        gate_open(&visitor.inside);
-        assert_true(od_queue_wait(visitor.queue, HANG_NS));
-        assert_int_equal(atomic_load(&alone), 1);
-        pthread_join(thread, NULL);
-        od_queue_release(visitor.queue);
-    }
-}
+SCENE(a_barrier_waits_for_a_sync_caller_that_is_in_already,
+      "W in nothing a_job a_barrier: queue q; W=a_job add q a; W=a_barrier add q a barrier; wait q; "
+      "thread {inside q; In}; In -> 1; add q alone barrier; settle; alone = 0; open In; wait q; alone = 1")
 
 /* A submitter found its record, and was late: a barrier has closed it meanwhile, and waits for
  * what is counted on it. */
@@ -183,45 +91,11 @@ QUEUE_TEST(a_barrier_after_a_cancel_does_not_wait_for_what_comes_behind_it)
 
 /* ---- asking ---- */
 
-static struct {
-    od_queue *queue, *other;
-    atomic_int alone, asked;
-} asking;
-
-static void ask(void *unused)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(asking.other, &scope);
-    atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.queue));
-    atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.other) ? 100 : 0);
-    od_queue_sync_end(&scope);
-    atomic_fetch_add(&asking.asked, 1);
-}
-
-QUEUE_TEST(whether_a_job_is_alone_can_be_asked)
-{
-    for (int i = 0; i < BARRIER_WIDTHS; i++) {
-        od_scope scope;
-
-        memset(&asking, 0, sizeof asking);
-        asking.queue = queue_of(barrier_widths[i]);
-        asking.other = queue_of(OD_UNLIMITED);
-        assert_false(od_queue_is_alone(asking.queue));
-        run_in(asking.queue, ask, NULL);
-        assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1);
-        add_barrier(asking.queue, ask, NULL);
-        assert_true(od_queue_wait(asking.queue, HANG_NS));
-        assert_int_equal(atomic_load(&asking.alone), 1 + (barrier_widths[i] == 1));
-        od_queue_sync_barrier_begin(asking.queue, &scope);
-        run_synced(asking.other, ask, NULL); /* the barrier is further out */
-        od_queue_sync_end(&scope);
-        run_synced(asking.queue, ask, NULL);
-        assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1 ? 4 : 2);
-        assert_int_equal(atomic_load(&asking.asked), 4);
-        release_queues(asking.queue, asking.other);
-    }
-}
+SCENE(whether_a_job_is_alone_can_be_asked,
+      "W in 0 1 2 7: queue q width W; queue r; q.alone = 0; "
+      "add q {inside r; W=1 q.alone = 1; W!=1 q.alone = 0; r.alone = 0; a}; wait q; "
+      "add q {inside r; q.alone = 1; r.alone = 0; a} barrier; wait q; inside q!; inside r; q.alone = 1; r.alone = 0; "
+      "outside; outside; inside q; inside r; W=1 q.alone = 1; W!=1 q.alone = 0; r.alone = 0; a = 2")
 
 /* ---- exactly: one submitter knows what is before and after ---- */
 
@@ -397,52 +271,13 @@ QUEUE_TEST(readers_and_writers_never_overlap)
 
 /* ---- suspended, cancelled, released, misused ---- */
 
-QUEUE_TEST(a_cancelled_barrier_holds_nothing_back)
-{
-    for (int round = 0; round < BARRIER_WIDTHS; round++) {
-        od_queue *queue = queue_of(barrier_widths[round]);
-        gate door = {0};
-        atomic_ullong ran = 0;
+SCENE(a_cancelled_barrier_holds_nothing_back,
+      "W in 0 1 2 7: queue q width W; hold q Door; add q a barrier; add q 50 a; add q a barrier; cancel q 52; add q a; "
+      "W!=1 a -> 1; add q a barrier; open Door; wait q; a = 2; q.pending = 0")
 
-        hold_a_job(queue, &door);
-        add_barrier(queue, count_job, &ran);
-        add_many(queue, 50, count_job, &ran);
-        add_barrier(queue, count_job, &ran);
-        assert_int_equal(od_queue_cancel_all(queue), 52);
-        add(queue, count_job, &ran);
-        if (barrier_widths[round] != 1)
-            assert_comes_true(atomic_load(&ran) == 1); /* beside the one that runs */
-        add_barrier(queue, count_job, &ran);
-        gate_open(&door);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&ran), 2);
-        assert_int_equal(od_queue_pending(queue), 0);
-        od_queue_release(queue);
-    }
-}
-
-QUEUE_TEST(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    gate door = {0};
-    pthread_t thread;
-
-    memset(&visitor, 0, sizeof visitor);
-    visitor.queue = queue;
-    add_barrier(queue, no_job, NULL);
-    hold_a_job(queue, &door);
-    add_barrier(queue, no_job, NULL);
-    pthread_create(&thread, NULL, visit, NULL);
-    assert_comes_true(waiting_in(queue) == 2); /* the barrier, and who came after it */
-    assert_int_equal(od_queue_cancel_all(queue), 1);
-    assert_int_equal(barriers_in(queue), 0);
-    assert_comes_true(atomic_load(&visitor.inside.waiting) == 1); /* beside the job that waits */
-    run_synced(queue, no_job, NULL);
-    gate_open(&visitor.inside);
-    pthread_join(thread, NULL);
-    gate_open(&door);
-    end_queue(queue);
-}
+SCENE(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in,
+      "queue q; add q a barrier; hold q Door; add q a barrier; thread {inside q; In}; q.waiting -> 2; cancel q 1; "
+      "q.barriers = 0; In -> 1; inside q; outside; open In; join; open Door")
 
 QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
 {
@@ -463,78 +298,18 @@ QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
     }
 }
 
-static struct {
-    od_queue *queue;
-    gate inside;
-    atomic_ullong nested;
-} nest;
-
-static void nested_sync(void *unused)
-{
-    od_scope scope;
-
-    gate_job(&nest.inside);
-    od_queue_sync_begin(nest.queue, &scope);
-    atomic_fetch_add(&nest.nested, 1);
-    od_queue_sync_end(&scope);
-}
-
 /* The barrier waits for the job, and the job's sync does not wait for the barrier. */
-QUEUE_TEST(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits)
-{
-    for (int before = 0; before < 2; before++) {
-        memset(&nest, 0, sizeof nest);
-        nest.queue = queue_of(OD_UNLIMITED);
-        if (before)
-            add_barrier(nest.queue, no_job, NULL);
-        add(nest.queue, nested_sync, NULL);
-        assert_comes_true(atomic_load(&nest.inside.waiting) == 1);
-        add_barrier(nest.queue, no_job, NULL);
-        gate_open(&nest.inside);
-        end_queue(nest.queue);
-        assert_int_equal(atomic_load(&nest.nested), 1);
-    }
-}
+SCENE(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits,
+      "W in open lined: queue q; W=lined add q a barrier; add q {Inside; inside q; nested}; Inside -> 1; "
+      "add q a barrier; open Inside; wait q; nested = 1")
 
-static void sync_barrier_from_inside(void *queue)
-{
-    od_scope scope;
+SCENE_TRAPS(a_sync_barrier_from_ones_own_job_traps_by_name,
+            "pool 1; queue test; add test {inside test!}; wait test",
+            "TaskQueue.sync(flags: .barrier) on \"test\" from one of its own")
 
-    od_queue_sync_barrier_begin(queue, &scope);
-}
-
-static void misuse(void *unused)
-{
-    od_queue *queue;
-
-    pool = pool_of(1);
-    queue = queue_of(OD_UNLIMITED);
-    add(queue, sync_barrier_from_inside, queue);
-    (void)od_queue_wait(queue, HANG_NS);
-}
-
-QUEUE_TEST(a_sync_barrier_from_ones_own_job_traps_by_name)
-{
-    assert_child_traps(misuse, NULL, "TaskQueue.sync(flags: .barrier) on \"test\" from one of its own");
-}
-
-static void below_the_queues_band(void *raw) { *(int *)raw = od_pool_current_band(); }
-
-QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
-{
-    int seen = -1;
-
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, OD_ENFORCE_BAND, below_the_queues_band, &seen);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(seen, OD_BAND_BACKGROUND);
-    od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, 0, below_the_queues_band, &seen);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(seen, OD_BAND_DEFAULT);
-    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_ENFORCE_BAND, below_the_queues_band, &seen);
-    end_queue(queue);
-    assert_int_equal(seen, OD_BAND_DEFAULT); /* that is no band of its own */
-}
+SCENE(an_enforced_band_may_be_lower_than_the_queues,
+      "queue q; add q {pool.band = 4; a} band 4 enforced; add q {pool.band = 2; a} band 4; "
+      "add q {pool.band = 2; a} enforced; wait q; a = 3")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

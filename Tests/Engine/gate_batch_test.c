@@ -1,6 +1,7 @@
 /* gate/batch.c: jobs that are submitted together. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
 #include "job/group.h"
@@ -13,30 +14,10 @@ typedef struct {
     _Alignas(16) char bytes[OD_BATCH_BYTES];
 } storage;
 
-QUEUE_TEST(a_batch_of_any_length_runs_every_job_once)
-{
-    static const int lengths[] = {0, 1, 2, 255, 256, 257, 512, 1000};
-    storage room;
-
-    for (size_t i = 0; i < WIDTHS; i++) {
-        for (size_t each = 0; each < sizeof lengths / sizeof lengths[0]; each++) {
-            od_queue *queue = queue_of(widths[i]);
-            od_group *group = each % 2 ? od_group_create() : NULL;
-            od_batch *batch = od_batch_begin(&room, queue, group, OD_QUEUE_BAND);
-            atomic_ullong ran = 0;
-
-            for (int job = 0; job < lengths[each]; job++)
-                od_batch_add(batch, count_job, &ran);
-            od_batch_submit(batch);
-            od_batch_submit(batch); /* it is empty */
-            assert_true(group != NULL ? od_group_wait(group, HANG_NS) : od_queue_wait(queue, HANG_NS));
-            assert_int_equal(atomic_load(&ran), lengths[each]);
-            od_queue_release(queue);
-            if (group != NULL)
-                od_group_release(group);
-        }
-    }
-}
+SCENE(a_batch_of_any_length_runs_every_job_once,
+      "W in 0 1 2: queue q width W; group g; batch q 0 a; wait q; a = 0; batch q 1 a in g; wait g; a = 1; batch q 2 a; "
+      "wait q; a = 3; batch q 255 a in g; wait g; a = 258; batch q 256 a; wait q; a = 514; batch q 257 a in g; wait g; "
+      "a = 771; batch q 512 a; wait q; a = 1283; batch q 1000 a in g; wait g; a = 2283")
 
 static struct {
     int next, disorder;
@@ -108,29 +89,8 @@ QUEUE_TEST(a_cancel_counts_a_batch_that_waits)
     }
 }
 
-static od_queue *its_own;
-
-static void submit_a_batch_inside(void *counter)
-{
-    storage room;
-    od_batch *batch = od_batch_begin(&room, its_own, NULL, OD_QUEUE_BAND);
-
-    for (int job = 0; job < 1000; job++)
-        od_batch_add(batch, count_job, counter);
-    od_batch_submit(batch);
-}
-
-QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        atomic_ullong ran = 0;
-
-        its_own = queue_of(widths[i]);
-        add_many(its_own, 5, submit_a_batch_inside, &ran);
-        end_queue(its_own);
-        assert_int_equal(atomic_load(&ran), 5000);
-    }
-}
+SCENE(a_job_submits_a_batch_to_its_own_queue,
+      "W in 0 1 2: queue q width W; add q 5 {batch q 1000 a}; wait q; a = 5000")
 
 /* It looked at the record without a lock: what that has become meanwhile is asked again. */
 QUEUE_TEST(a_batch_goes_into_no_line_by_a_record_that_was_closed_or_cancelled_meanwhile)

@@ -1,73 +1,21 @@
 /* gate/: what a cancel keeps from running, and counts. */
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-QUEUE_TEST(a_cancel_of_what_waits_is_exact)
-{
-    for (size_t i = 0; i < 3; i++) {
-        od_queue *queue = queue_of(widths[i]);
-        od_group *group = od_group_create();
-        atomic_ullong ran = 0;
+SCENE(a_cancel_of_what_waits_is_exact,
+      "W in 0 1 2: queue q width W; group g; cancel q 0; suspend q; add q 25 a band 0; add q 25 a in g; add q 25 a; "
+      "add q 25 a in g; cancel q 100; cancel q 0; wait g; wait q; resume q; add q a; wait q; a = 1")
 
-        assert_int_equal(od_queue_cancel_all(queue), 0);
-        od_queue_suspend(queue);
-        for (int job = 0; job < 100; job++)
-            od_queue_async(queue, job % 2 ? group : NULL, job % 4 ? OD_QUEUE_BAND : 0, count_job, &ran);
-        assert_int_equal(od_queue_cancel_all(queue), 100);
-        assert_int_equal(od_queue_cancel_all(queue), 0);
-        assert_true(od_group_wait(group, HANG_NS));
-        assert_true(od_queue_wait(queue, HANG_NS));
-        od_queue_resume(queue);
-        add(queue, count_job, &ran); /* the queue goes on */
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&ran), 1);
-        od_group_release(group);
-        od_queue_release(queue);
-    }
-}
-
-QUEUE_TEST(a_job_that_runs_is_not_cancelled)
-{
-    for (size_t i = 0; i < 3; i++) {
-        od_queue *queue = queue_of(widths[i]);
-        gate door = {0};
-        atomic_ullong ran = 0;
-
-        hold_a_job(queue, &door);
-        od_queue_suspend(queue); /* so that no second one starts */
-        add_many(queue, 50, count_job, &ran);
-        assert_int_equal(od_queue_cancel_all(queue), 50);
-        assert_int_equal(od_queue_pending(queue), 1);
-        assert_false(od_queue_wait(queue, 0));
-        gate_open(&door);
-        od_queue_resume(queue);
-        end_queue(queue);
-        assert_int_equal(atomic_load(&ran), 0);
-    }
-}
+SCENE(a_job_that_runs_is_not_cancelled,
+      "W in 0 1 2: queue q width W; hold q Door; suspend q; add q 50 a; cancel q 50; q.pending = 1; busy q; open Door; "
+      "resume q; wait q; a = 0")
 
 /* It has met them in the pool, and given them back to the line's front. */
-TEST(what_a_worker_met_of_a_suspended_queue_is_cancelled_too)
-{
-    od_pool *lone = lone_worker();
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "met", .shared = true};
-    od_queue *queue = od_queue_create_with(lone, &options);
-    od_group *group = od_group_create();
-    gate door = {0};
-
-    hold_a_worker(lone, &door);
-    for (int job = 0; job < 10; job++)
-        od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    od_queue_suspend(queue);
-    gate_open(&door);
-    assert_comes_true(LOOK(queue, queue->early.count) == 10);
-    assert_int_equal(od_queue_cancel_all(queue), 10);
-    assert_true(od_group_wait(group, HANG_NS)); /* and not when somebody resumes it */
-    od_queue_resume(queue);
-    od_group_release(group);
-    end_pool(lone, queue);
-}
+SCENE(what_a_worker_met_of_a_suspended_queue_is_cancelled_too,
+      "lone; queue q shared; group g; hold pool Door; add q 10 a in g; suspend q; open Door; q.early -> 10; "
+      "cancel q 10; wait g; resume q")
 
 static struct {
     od_queue *queue;
@@ -137,53 +85,13 @@ QUEUE_TEST(racing_cancels_account_for_every_job)
     }
 }
 
-QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters)
-{
-    for (size_t i = 0; i < 3; i++) {
-        od_queue *queue = queue_of(widths[i]);
-        uint64_t before = metrics_of(pool).cancelled;
-
-        od_queue_suspend(queue);
-        add_many(queue, 100, no_job, NULL);
-        assert_int_equal(od_queue_cancel_all(queue), 100);
-        od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_comes_true(metrics_of(pool).cancelled == before + 100);
-        od_queue_release(queue);
-    }
-}
-
-static struct {
-    od_queue *queue;
-    atomic_int told, inside;
-} end_of_cancelled;
-
-static void look_around(void *unused)
-{
-    atomic_fetch_add(&end_of_cancelled.inside, od_queue_is_current(end_of_cancelled.queue));
-    atomic_fetch_add(&end_of_cancelled.told, 1);
-}
+SCENE(what_is_cancelled_is_in_the_pools_counters,
+      "W in 0 1 2: queue q width W; suspend q; add q 100 a; cancel q 100; resume q; wait q; pool.cancelled -> 100")
 
 /* The worker that finds the job cancelled tells its end, and believed itself inside it: a sync there came in where it had
  * to wait. */
-QUEUE_TEST(the_end_of_a_job_that_was_cancelled_is_told_outside_of_it)
-{
-    od_pool *lone = lone_worker();
-    gate door = {0};
-    atomic_ullong ran = 0;
-
-    memset(&end_of_cancelled, 0, sizeof end_of_cancelled);
-    end_of_cancelled.queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "test");
-    hold_a_worker(lone, &door);
-    add(end_of_cancelled.queue, count_job, &ran);
-    assert_int_equal(od_queue_cancel_all(end_of_cancelled.queue), 1);
-    assert_int_equal(od_queue_notify(end_of_cancelled.queue, look_around, NULL), OD_OK);
-    assert_int_equal(atomic_load(&end_of_cancelled.told), 0);
-    gate_open(&door);
-    assert_comes_true(atomic_load(&end_of_cancelled.told) == 1);
-    assert_int_equal(atomic_load(&end_of_cancelled.inside), 0);
-    assert_int_equal(atomic_load(&ran), 0);
-    end_pool(lone, end_of_cancelled.queue);
-}
+SCENE(the_end_of_a_job_that_was_cancelled_is_told_outside_of_it,
+      "lone; queue q; hold pool Door; add q a; cancel q 1; notify q {q.current = 0; told}; told = 0; open Door; "
+      "told -> 1; a = 0")
 
 GUARDED_PROGRAM

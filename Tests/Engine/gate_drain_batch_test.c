@@ -1,103 +1,31 @@
 /* gate/: what a queue's drainers have in hand, and what the inbox has in advance. */
 #include "Support/prng.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 #include "include/od_loop.h"
 
 #include <time.h>
 
-/* Adds them all before the first starts, so that one drainer takes several at once. */
-static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ullong *ran)
-{
-    od_queue_suspend(queue);
-    add(queue, gate_job, door);
-    add_many(queue, count, count_job, ran);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door->waiting) == 1);
-    assert_int_equal(atomic_load(ran), 0);
-}
-
 /* Found by reading: up to 15 jobs waited for the blocked one, whatever the new width. */
-QUEUE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took)
-{
-    static const int32_t wider[] = {2, OD_UNLIMITED};
+SCENE(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took,
+      "W in 2 0: queue q width 1; suspend q; add q Door; add q 30 a; resume q; Door -> 1; a = 0; width q W; a -> 30; "
+      "q.pending -> 1")
 
-    for (int i = 0; i < 2; i++) {
-        od_queue *queue = queue_of(1);
-        gate door = {0};
-        atomic_ullong ran = 0;
-
-        block_in_front_of(queue, &door, 30, &ran);
-        od_queue_set_width(queue, wider[i]);
-        assert_comes_true(atomic_load(&ran) == 30);
-        assert_comes_true(od_queue_pending(queue) == 1);
-        gate_open(&door);
-        end_queue(queue);
-    }
-}
-
-QUEUE_TEST(what_was_taken_back_keeps_its_order)
-{
-    for (int round = 0; round < 20; round++) {
-        od_queue *queue = queue_of(1);
-        gate door = {0};
-        atomic_ullong ran = 0;
-
-        block_in_front_of(queue, &door, 30, &ran);
-        od_queue_suspend(queue);
-        gate_open(&door);
-        assert_true(od_queue_pending(queue) >= 30);
-        add(queue, count_job, &ran);
-        od_queue_resume(queue);
-        od_scope scope;
-        od_queue_sync_begin(queue, &scope); /* after all of them, in a serial order */
-        assert_int_equal(atomic_load(&ran), 31);
-        od_queue_sync_end(&scope);
-        end_queue(queue);
-    }
-}
-
-static void suspend_its_queue(void *queue) { od_queue_suspend(queue); }
-static void hold_its_queue(void *queue) { (void)od_queue_hold(queue); }
+SCENE(what_was_taken_back_keeps_its_order,
+      "20 times: queue q width 1; suspend q; add q Door; add q 30 a; resume q; Door -> 1; a = 0; suspend q; open Door; "
+      "q.pending >= 30; add q a; resume q; inside q; a = 31; outside")
 
 /* Here the drainer's own thread takes back what it has in hand. */
-QUEUE_TEST(a_job_that_suspends_or_holds_its_queue_holds_back_what_its_drainer_took)
-{
-    for (int round = 0; round < 20; round++) {
-        od_queue *queue = queue_of(1);
-        atomic_ullong ran = 0;
+SCENE(a_job_that_suspends_or_holds_its_queue_holds_back_what_its_drainer_took,
+      "10 times W in suspends holds: queue q width 1; suspend q; W=suspends add q {suspend q}; "
+      "W=holds add q {keep q 1}; add q 30 a; resume q; q.pending -> 30; q.offered = 0; a = 0; W=suspends resume q; "
+      "W=holds give q 1; wait q; a = 30")
 
-        od_queue_suspend(queue);
-        add(queue, round % 2 ? hold_its_queue : suspend_its_queue, queue);
-        add_many(queue, 30, count_job, &ran);
-        od_queue_resume(queue);
-        assert_comes_true(od_queue_pending(queue) == 30);
-        assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
-        assert_int_equal(atomic_load(&ran), 0);
-        if (round % 2)
-            od_queue_unhold(queue, 1);
-        else
-            od_queue_resume(queue);
-        end_queue(queue);
-        assert_int_equal(atomic_load(&ran), 30);
-    }
-}
-
-QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took)
-{
-    od_queue *queue = queue_of(1);
-    gate door = {0};
-    atomic_ullong ran = 0;
-
-    block_in_front_of(queue, &door, 30, &ran);
-    assert_int_equal(od_queue_cancel_all(queue), 30);
-    assert_int_equal(od_queue_pending(queue), 1);
-    add(queue, count_job, &ran);
-    gate_open(&door);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 1);
-}
+SCENE(a_cancel_counts_what_a_blocked_drainer_took,
+      "queue q width 1; suspend q; add q Door; add q 30 a; resume q; Door -> 1; a = 0; cancel q 30; q.pending = 1; "
+      "add q a; open Door; wait q; a = 1")
 
 /* ---- drainers of wide lines ---- */
 
@@ -123,90 +51,25 @@ static void end_wide_queue(od_queue *queue)
 static const int32_t wide[] = {OD_UNLIMITED, 3, 7};
 enum { WIDE = sizeof wide / sizeof wide[0] };
 
-QUEUE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took)
-{
-    for (int i = 0; i < 20 * WIDE; i++) {
-        od_queue *queue = wide_queue(wide[i % WIDE]);
-        gate door = {0};
-        atomic_ullong ran = 0;
-
-        add(queue, gate_job, &door);
-        add_many(queue, 40, count_job, &ran);
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&ran) == 40);
-        gate_open(&door);
-        end_wide_queue(queue);
-    }
-}
+SCENE(a_job_that_blocks_holds_up_none_that_its_drainer_took,
+      "20 times W in 0 3 7: queue q width W; add q x barrier; wait q; suspend q; reach q; add q Door; add q 40 a; "
+      "resume q; a -> 40; open Door; wait q; q.back = 0")
 
 /* The second drainer takes the last of the line, and blocks too. */
-QUEUE_TEST(somebody_comes_for_what_a_blocked_drainer_took)
-{
-    for (int i = 0; i < 20 * WIDE; i++) {
-        od_queue *queue = wide_queue(wide[i % WIDE]);
-        gate first = {0}, second = {0};
-        atomic_ullong ran = 0;
-
-        add(queue, gate_job, &first);
-        add(queue, count_job, &ran);
-        add(queue, gate_job, &second);
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&first.waiting) == 1);
-        assert_comes_true(atomic_load(&second.waiting) == 1);
-        assert_comes_true(atomic_load(&ran) == 1);
-        gate_open(&first);
-        gate_open(&second);
-        end_wide_queue(queue);
-    }
-}
+SCENE(somebody_comes_for_what_a_blocked_drainer_took,
+      "20 times W in 0 3 7: queue q width W; add q x barrier; wait q; suspend q; reach q; add q First; add q a; "
+      "add q Second; resume q; First -> 1; Second -> 1; a -> 1; open First Second; wait q; q.back = 0")
 
 /* A barrier in front is no reason to leave what others have in hand to them. */
-QUEUE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it)
-{
-    for (int i = 0; i < 20 * WIDE; i++) {
-        od_queue *queue = wide_queue(wide[i % WIDE]);
-        gate door = {0};
-        atomic_ullong ran = 0, alone = 0, after = 0;
+SCENE(what_is_in_hand_before_a_barrier_does_not_wait_for_it,
+      "20 times W in 0 3 7: queue q width W; add q x barrier; wait q; suspend q; reach q; add q x barrier; add q Door; "
+      "add q 4 a; add q alone barrier; add q 10 later; resume q; a -> 4; alone = 0; later = 0; open Door; wait q; "
+      "q.back = 0; alone = 1; later = 10")
 
-        add_barrier(queue, no_job, NULL); /* behind it the next one is far from the line's end */
-        add(queue, gate_job, &door);
-        add_many(queue, 4, count_job, &ran);
-        add_barrier(queue, count_job, &alone);
-        add_many(queue, 10, count_job, &after);
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&ran) == 4);
-        assert_int_equal(atomic_load(&alone), 0);
-        assert_int_equal(atomic_load(&after), 0);
-        gate_open(&door);
-        end_wide_queue(queue);
-        assert_int_equal(atomic_load(&alone), 1);
-        assert_int_equal(atomic_load(&after), 10);
-    }
-}
-
-QUEUE_TEST(a_changed_width_holds_for_what_drainers_took)
-{
-    for (int i = 0; i < 20; i++) {
-        od_queue *queue = wide_queue(3);
-        gate doors[3] = {{0}};
-        atomic_ullong ran = 0;
-
-        for (int each = 0; each < 3; each++) {
-            add(queue, gate_job, &doors[each]);
-            for (int job = 1; job < ODI_DRAIN_BATCH_MOST; job++)
-                add(queue, count_job, &ran);
-        }
-        add_many(queue, 100, count_job, &ran);
-        od_queue_resume(queue);
-        for (int each = 0; each < 3; each++)
-            assert_comes_true(atomic_load(&doors[each].waiting) == 1);
-        od_queue_set_width(queue, 1);
-        assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
-        open_gates(doors, 3);
-        end_wide_queue(queue);
-        assert_int_equal(atomic_load(&ran), 3 * (ODI_DRAIN_BATCH_MOST - 1) + 100);
-    }
-}
+SCENE(a_changed_width_holds_for_what_drainers_took,
+      "20 times: queue q width 3; add q x barrier; wait q; suspend q; reach q; add q A; add q 15 a; add q B; "
+      "add q 15 a; add q C; add q 15 a; add q 100 a; resume q; A -> 1; B -> 1; C -> 1; width q 1; q.offered = 0; "
+      "open A B C; wait q; q.back = 0; a = 145")
 
 static struct {
     od_queue *queue;

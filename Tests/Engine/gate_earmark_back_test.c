@@ -1,6 +1,7 @@
 /* gate/earmark.c: who has earmarked its place of a target and wants it back, while others run there. All three
  * were found by reading, and hung. */
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -133,57 +134,18 @@ QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back)
 
 /* ---- queues that are waited for ---- */
 
-static char turns[8];
-
-static void note_turn(void *letter) { (void)strcat(turns, letter); }
-
 /* One drainer serves both; each of its turns is one job, for the holders have all of the target's permits. */
-QUEUE_TEST(queues_that_holders_wait_for_take_turns)
-{
-    od_pool *before = pool;
-    gate busy = {0};
-    pthread_t threads[2];
-
-    set_scene(lone_worker());
-    od_queue_set_width(scene.target, 2);
-    hold_a_worker(pool, &busy);
-    pthread_create(&threads[0], NULL, be_second, NULL);
-    pthread_create(&threads[1], NULL, be_third, NULL);
-    assert_comes_true(atomic_load(&scene.second.waiting) + atomic_load(&scene.third.waiting) == 2);
-    for (int i = 0; i < 6; i++)
-        add(i % 2 ? scene.serial : scene.other, note_turn, i % 2 ? "s" : "o");
-    gate_open(&scene.second);
-    gate_open(&scene.third);
-    assert_comes_true(away_from(scene.target) == 2);
-    gate_open(&busy);
-    join_threads(threads, 2);
-    clear_scene();
-    pool = before;
-    assert_string_equal(turns, turns[0] == 's' ? "sososo" : "ososos");
-}
+SCENE(queues_that_holders_wait_for_take_turns,
+      "lone; queue t width 2; queue serial width 1 on t; queue other width 2 on t; hold pool Busy; "
+      "thread {inside t; Second; inside serial}; thread {inside t; Third; inside other}; Second -> 1; Third -> 1; "
+      "add other o; add serial s; add other o; add serial s; add other o; add serial s; open Second Third; t.away -> 2; "
+      "open Busy; join; wait other; wait serial; order sososo|ososos")
 
 /* ---- a wider target ---- */
 
-QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew)
-{
-    gate busy = {0};
-    pthread_t threads[2];
-
-    scene.third = (gate){0};
-    scene.target = queue_of(2);
-    scene.other = queue_on(scene.target, 3, "other");
-    start_threads(threads, 2, be_third);
-    assert_comes_true(atomic_load(&scene.third.waiting) == 2);
-    add_many(scene.other, 3, gate_job, &busy);
-    gate_open(&scene.third);
-    assert_comes_true(atomic_load(&busy.waiting) == 2);
-    od_queue_set_width(scene.target, 3);
-    assert_comes_true(atomic_load(&busy.waiting) == 3); /* the two that are away do not run */
-    gate_open(&busy);
-    join_threads(threads, 2);
-    end_queue(scene.other);
-    od_queue_release(scene.target);
-}
+SCENE(places_of_a_target_that_grows_are_counted_anew,
+      "queue t width 2; queue q width 3 on t; thread 2 {inside t; Third; inside q; in}; Third -> 2; add q 3 Busy; "
+      "open Third; Busy -> 2; width t 3; Busy -> 3")
 
 CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

@@ -1,21 +1,11 @@
 /* gate/: queues and groups by the thousand, whose memory serves again. */
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
-QUEUE_TEST(a_released_queue_still_runs_what_it_was_given)
-{
-    atomic_ullong ran = 0;
-
-    for (int round = 0; round < 300; round++) {
-        od_queue *queue = queue_of(widths[round % 3]);
-
-        if (round % 2)
-            od_queue_suspend(queue); /* a release resumes */
-        add_many(queue, 20, count_job, &ran);
-        od_queue_release(queue);
-    }
-    assert_comes_true(atomic_load(&ran) == 300 * 20);
-}
+SCENE(a_released_queue_still_runs_what_it_was_given,
+      "50 times W in 0 1 2: queue q width W; queue r width W; suspend r; add q 20 a; release q; add r 20 a; release r; "
+      "a -> 40")
 
 QUEUE_TEST(a_released_queues_memory_serves_again)
 {

@@ -1,6 +1,7 @@
 /* gate/limit.c: queues that hold their producers back. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -191,24 +192,8 @@ QUEUE_TEST(what_a_job_submits_to_its_own_full_queue_is_no_call)
     }
 }
 
-static void submit_a_barrier(void *ran_inside)
-{
-    add(nest.queue, no_job, NULL); /* it is full */
-    add_barrier(nest.queue, count_job, &nest.ran);
-    *(uint64_t *)ran_inside = atomic_load(&nest.ran);
-}
-
-QUEUE_TEST(a_barrier_that_a_job_submits_to_its_own_full_queue_runs_after_that_job)
-{
-    uint64_t inside = 1;
-
-    nest.queue = limited(1, 1, OD_OVERFLOW_RUNS);
-    atomic_store(&nest.ran, 0);
-    add(nest.queue, submit_a_barrier, &inside);
-    end_queue(nest.queue);
-    assert_int_equal(inside, 0);
-    assert_int_equal(atomic_load(&nest.ran), 1);
-}
+SCENE(a_barrier_that_a_job_submits_to_its_own_full_queue_runs_after_that_job,
+      "queue q width 1 limit 1 runs; add q {add q x; add q a barrier; a = 0; done}; wait q; a = 1; done = 1")
 
 static void submit_the_next(void *left)
 {
@@ -229,98 +214,22 @@ QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
     assert_int_equal(atomic_load(&nest.ran), 3 * (length + 1));
 }
 
-static void submit_elsewhere(void *unused) { add(nest.queue, count_job, &nest.ran); }
-
 /* The only worker waits for room: it hands its place over. */
-QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running)
-{
-    od_pool *lone = pool_of(1);
-    od_queue_options options = {.width = 1, .band = OD_BAND_DEFAULT, .pending_limit = 1};
-    od_queue *source = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "source");
+SCENE(workers_that_wait_for_room_do_not_keep_the_queue_from_running,
+      "pool 1; queue q width 1 limit 1; queue r; add r 10 {add q a}; wait r; wait q; a = 10")
 
-    nest.queue = od_queue_create_with(lone, &options);
-    atomic_store(&nest.ran, 0);
-    add_many(source, 10, submit_elsewhere, NULL);
-    end_queue(source);
-    assert_true(od_queue_wait(nest.queue, HANG_NS));
-    assert_int_equal(atomic_load(&nest.ran), 10);
-    end_pool(lone, nest.queue);
-}
+SCENE(a_cancel_lets_waiting_producers_go_on,
+      "queue q width 1 limit 2; suspend q; add q 2 a; thread 3 {add q 1 a}; q.pending -> 5; cancel q 5; join; resume q; "
+      "wait q; a = 0")
 
-QUEUE_TEST(a_cancel_lets_waiting_producers_go_on)
-{
-    pthread_t producers[3];
+SCENE(a_cancel_lets_more_producers_go_on_than_there_is_room_for,
+      "queue q width 1 limit 1; suspend q; thread 8 {add q 1 a}; q.pending -> 8; cancel q 8; join; resume q")
 
-    begin_flow(1, 2, OD_OVERFLOW_WAITS, 1);
-    od_queue_suspend(flow.queue);
-    add(flow.queue, no_job, NULL);
-    add(flow.queue, no_job, NULL);
-    start_threads(producers, 3, produce);
-    assert_comes_true(od_queue_pending(flow.queue) == 5);
-    assert_int_equal(od_queue_cancel_all(flow.queue), 5);
-    join_threads(producers, 3);
-    od_queue_resume(flow.queue);
-    end_queue(flow.queue);
-    assert_int_equal(atomic_load(&flow.ran), 0);
-}
+SCENE(a_stop_lets_more_producers_go_on_than_there_is_room_for,
+      "pool 2; queue q width 1 limit 1; suspend q; thread 8 {add q 20 a}; q.pending -> 9; stop in 20000; join; a = 0")
 
-/* More than the limit lets in at a time. */
-enum { SLEEPERS = 8 };
-
-static void begin_to_sleep(pthread_t *producers, uint64_t pending)
-{
-    od_queue_suspend(flow.queue);
-    start_threads(producers, SLEEPERS, produce);
-    assert_comes_true(od_queue_pending(flow.queue) == pending);
-}
-
-QUEUE_TEST(a_cancel_lets_more_producers_go_on_than_there_is_room_for)
-{
-    pthread_t producers[SLEEPERS];
-
-    begin_flow(1, 1, OD_OVERFLOW_WAITS, 1);
-    begin_to_sleep(producers, SLEEPERS);
-    assert_int_equal(od_queue_cancel_all(flow.queue), SLEEPERS);
-    join_threads(producers, SLEEPERS);
-    od_queue_resume(flow.queue);
-    end_queue(flow.queue);
-}
-
-QUEUE_TEST(a_stop_lets_more_producers_go_on_than_there_is_room_for)
-{
-    od_pool *other = pool_of(2);
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
-    pthread_t producers[SLEEPERS];
-
-    begin_flow(1, 1, OD_OVERFLOW_WAITS, 20);
-    od_queue_release(flow.queue);
-    flow.queue = od_queue_create_with(other, &options);
-    begin_to_sleep(producers, SLEEPERS + 1); /* and the one that fits */
-    assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
-    join_threads(producers, SLEEPERS);
-    assert_int_equal(atomic_load(&flow.ran), 0);
-    end_pool(other, flow.queue);
-}
-
-static void *produce_barriers(void *raw)
-{
-    for (int job = 0; job < 50; job++)
-        od_queue_async_with(nest.queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &nest.ran);
-    return raw;
-}
-
-QUEUE_TEST(barriers_wait_for_room_too)
-{
-    pthread_t producers[2];
-
-    nest.queue = limited(OD_UNLIMITED, 3, OD_OVERFLOW_WAITS);
-    atomic_store(&nest.ran, 0);
-    start_threads(producers, 2, produce_barriers);
-    add_many(nest.queue, 100, count_job, &nest.ran);
-    join_threads(producers, 2);
-    end_queue(nest.queue);
-    assert_int_equal(atomic_load(&nest.ran), 200);
-}
+SCENE(barriers_wait_for_room_too,
+      "queue q limit 3; thread 2 {add q 50 a barrier}; add q 100 a; join; wait q; a = 200")
 
 /* ---- run by the caller ---- */
 
@@ -368,46 +277,14 @@ QUEUE_TEST(the_caller_runs_what_does_not_fit)
 
 /* ---- refused ---- */
 
-QUEUE_TEST(what_is_refused_is_counted_and_never_runs)
-{
-    od_queue *queue = limited(2, 5, OD_OVERFLOW_REFUSED);
-    od_group *group = od_group_create();
-    atomic_ullong ran = 0;
-
-    od_queue_suspend(queue);
-    for (int job = 0; job < 8; job++)
-        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-    assert_int_equal(od_queue_refused(queue), 3);
-    assert_int_equal(od_queue_pending(queue), 5);
-    assert_false(od_queue_try_async(queue, group, OD_QUEUE_BAND, 0, count_job, &ran));
-    assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran));
-    assert_int_equal(od_queue_refused(queue), 3); /* its caller knows */
-    od_queue_resume(queue);
-    assert_true(od_group_wait(group, HANG_NS));
-    assert_int_equal(atomic_load(&ran), 5);
-    assert_true(od_queue_try_async(queue, group, OD_QUEUE_BAND, 0, count_job, &ran));
-    assert_true(od_group_wait(group, HANG_NS));
-    assert_int_equal(atomic_load(&ran), 6);
-    od_queue_release(queue);
-    od_group_release(group);
-}
+SCENE(what_is_refused_is_counted_and_never_runs,
+      "queue q width 2 limit 5 refuses; group g; suspend q; add q 8 a in g; q.refused = 3; q.pending = 5; "
+      "refuse q a in g; refuse q a barrier; q.refused = 3; resume q; wait g; a = 5; try q a in g; wait g; a = 6")
 
 /* A drainer that takes several at once would have them, and as many more would be let in. */
-QUEUE_TEST(what_waits_behind_a_job_that_runs_counts)
-{
-    od_queue *queue = limited(1, 8, OD_OVERFLOW_REFUSED);
-    gate door = {0};
-
-    od_queue_suspend(queue);
-    add(queue, gate_job, &door);
-    add_many(queue, 7, no_job, NULL);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    add_many(queue, 3, no_job, NULL);
-    gate_open(&door);
-    assert_int_equal(od_queue_refused(queue), 2);
-    end_queue(queue);
-}
+SCENE(what_waits_behind_a_job_that_runs_counts,
+      "queue q width 1 limit 8 refuses; suspend q; add q Door; add q 7 a; resume q; Door -> 1; add q 3 a; open Door; "
+      "q.refused = 2")
 
 /* Where there are more records than tags, jobs with a context of more bits than a pointer travel wrapped, in memory that
  * a refusal gives back. Under AddressSanitizer it is the leak checker's. */
@@ -492,73 +369,19 @@ QUEUE_TEST(what_was_announced_before_passes_the_limit)
     assert_int_equal(atomic_load(&run_above), 4);
 }
 
-QUEUE_TEST(try_works_whatever_the_overflow)
-{
-    for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
-        od_queue *queue = limited(1, 1, (od_overflow)overflow), *open = queue_of(OD_UNLIMITED);
-
-        od_queue_suspend(queue);
-        assert_true(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
-        assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
-        assert_true(od_queue_try_async(open, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
-        od_queue_resume(queue);
-        wait_for_queues(queue, open);
-        assert_int_equal(od_queue_pending_limit(queue), 1);
-        assert_int_equal(od_queue_pending_limit(open), 0);
-        assert_int_equal(od_queue_overflow(queue), overflow);
-        release_queues(queue, open);
-    }
-}
+SCENE(try_works_whatever_the_overflow,
+      "W in waits runs refuses: queue q width 1 limit 1 W; queue open; suspend q; try q a; refuse q a; try open a; "
+      "resume q; q.limit = 1; open.limit = 0; W=waits q.overflow = 0; W=runs q.overflow = 1; W=refuses q.overflow = 2")
 
 /* ---- at an end ---- */
 
-QUEUE_TEST(a_stop_ends_the_wait_for_room)
-{
-    od_pool *other = pool_of(2);
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
-    pthread_t producer;
+SCENE(a_stop_ends_the_wait_for_room,
+      "pool 2; queue q width 1 limit 1; suspend q; thread {add q 20 a}; q.pending -> 2; stop in 20000; join; try q a; "
+      "a = 0; pool.done = 21")
 
-    begin_flow(1, 1, OD_OVERFLOW_WAITS, 20);
-    od_queue_release(flow.queue);
-    flow.queue = od_queue_create_with(other, &options);
-    od_queue_suspend(flow.queue);
-    pthread_create(&producer, NULL, produce, NULL);
-    assert_comes_true(od_queue_pending(flow.queue) == 2);
-    assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
-    pthread_join(producer, NULL); /* what it submits from here on is discarded */
-    assert_true(od_queue_try_async(flow.queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL)); /* for no want of room */
-    assert_int_equal(atomic_load(&flow.ran), 0);
-    assert_int_equal(all_done(other), 21);
-    end_pool(other, flow.queue);
-}
-
-static void *submit_at_the_gate(void *door)
-{
-    add(nest.queue, gate_job, door);
-    return NULL;
-}
-
-QUEUE_TEST(a_stop_waits_for_no_caller_that_runs)
-{
-    od_pool *other = lone_worker();
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .pending_limit = 1, .overflow = OD_OVERFLOW_RUNS};
-    gate worker = {0}, caller = {0};
-    od_stop_report report;
-    pthread_t submitter;
-
-    nest.queue = od_queue_create_with(other, &options);
-    hold_a_worker(other, &worker);
-    add(nest.queue, no_job, NULL);
-    pthread_create(&submitter, NULL, submit_at_the_gate, &caller);
-    assert_comes_true(atomic_load(&caller.waiting) == 1);
-    gate_open(&worker);
-    assert_int_equal(od_pool_stop(other, INT64_MAX, &report), OD_OK);
-    assert_true(report.ran == 2 && report.cancelled == 0 && report.stuck == 0);
-    gate_open(&caller);
-    pthread_join(submitter, NULL);
-    assert_int_equal(all_done(other), 3);
-    end_pool(other, nest.queue);
-}
+SCENE(a_stop_waits_for_no_caller_that_runs,
+      "lone; queue q limit 1 runs; hold pool Worker; add q a; thread {add q 1 Caller}; Caller -> 1; open Worker; "
+      "stop ran 2 cancelled 0 stuck 0; open Caller; join; pool.done = 3")
 
 /* A job that gives its queue back may be the last one, and be over before its submitter has gone on. */
 QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)

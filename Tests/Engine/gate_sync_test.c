@@ -1,6 +1,7 @@
 /* gate/: callers that wait for their permit and run on their own thread. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -39,37 +40,8 @@ QUEUE_TEST(sync_callers_and_jobs_take_turns)
     assert_int_equal(rounds.overlaps, 0);
 }
 
-static struct {
-    od_queue *queue;
-    atomic_ullong ran;
-    atomic_bool met;
-} beside;
-
-static void *meet_a_job_inside(void *unused)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(beside.queue, &scope);
-    atomic_store(&beside.met, COMES_TRUE(atomic_load(&beside.ran) == 1));
-    od_queue_sync_end(&scope);
-    return unused;
-}
-
-QUEUE_TEST(jobs_run_beside_the_caller_that_a_barriers_end_let_in)
-{
-    pthread_t caller;
-    od_scope scope;
-
-    beside.queue = queue_of(OD_UNLIMITED);
-    od_queue_sync_barrier_begin(beside.queue, &scope);
-    pthread_create(&caller, NULL, meet_a_job_inside, NULL);
-    assert_comes_true(waiting_in(beside.queue) == 1);
-    add(beside.queue, count_job, &beside.ran);
-    od_queue_sync_end(&scope);
-    pthread_join(caller, NULL);
-    assert_true(atomic_load(&beside.met));
-    end_queue(beside.queue);
-}
+SCENE(jobs_run_beside_the_caller_that_a_barriers_end_let_in,
+      "queue q; inside q!; thread {inside q; In}; q.waiting -> 1; add q a; outside; In -> 1; a -> 1")
 
 static struct {
     od_queue *queue;
@@ -214,73 +186,18 @@ QUEUE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier)
     sigaction(SIGUSR1, &before, NULL);
 }
 
-QUEUE_TEST(a_sync_caller_comes_after_what_it_submitted)
-{
-    od_queue *queue = queue_of(1);
-    atomic_ullong ran = 0;
-    od_scope scope;
+SCENE(a_sync_caller_comes_after_what_it_submitted,
+      "50 times: queue q width 1; add q 20 a; inside q; a = 20; q.current = 1; outside; q.current = 0")
 
-    for (int round = 1; round <= 50; round++) {
-        add_many(queue, 20, count_job, &ran);
-        od_queue_sync_begin(queue, &scope);
-        assert_int_equal(atomic_load(&ran), 20 * round);
-        assert_true(od_queue_is_current(queue));
-        od_queue_sync_end(&scope);
-        assert_false(od_queue_is_current(queue));
-    }
-    od_queue_release(queue);
-}
+SCENE(sync_on_an_open_queue_does_not_wait,
+      "queue q; hold q Door; inside q; inside q; outside; outside")
 
-QUEUE_TEST(sync_on_an_open_queue_does_not_wait)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    gate door = {0};
-    od_scope outer, inner;
+SCENE_TRAPS(sync_onto_the_serial_queue_one_is_on_traps_by_name,
+            "pool 1; queue narrow width 1; add narrow {inside narrow}; wait narrow",
+            "TaskQueue.sync on the serial queue \"narrow\"")
 
-    hold_a_job(queue, &door);
-    od_queue_sync_begin(queue, &outer);
-    od_queue_sync_begin(queue, &inner);
-    od_queue_sync_end(&inner);
-    od_queue_sync_end(&outer);
-    gate_open(&door);
-    end_queue(queue);
-}
-
-static void sync_with_oneself(void *queue)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(queue, &scope);
-}
-
-static void wait_for_oneself(void *unused)
-{
-    pool = pool_of(1);
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "narrow");
-
-    add(queue, sync_with_oneself, queue);
-    (void)od_queue_wait(queue, HANG_NS);
-}
-
-QUEUE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name)
-{
-    assert_child_traps(wait_for_oneself, NULL, "TaskQueue.sync on the serial queue \"narrow\"");
-}
-
-static void sync_two_deep(void *queue)
-{
-    od_scope first, second;
-
-    od_queue_sync_begin(queue, &first);
-    od_queue_sync_begin(queue, &second);
-}
-
-QUEUE_TEST(sync_within_sync_traps_too)
-{
-    od_queue *queue = queue_of(1);
-    assert_child_traps(sync_two_deep, queue, "TaskQueue.sync on the serial queue \"test\"");
-    od_queue_release(queue);
-}
+SCENE_TRAPS(sync_within_sync_traps_too,
+            "queue test width 1; inside test; inside test", "TaskQueue.sync on the serial queue \"test\"")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

@@ -3,6 +3,7 @@
 #include "Support/crowd.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -88,144 +89,30 @@ QUEUE_TEST(sync_callers_take_turns_through_the_chain)
     assert_int_equal(atomic_load(&visitors.most), 1);
 }
 
-static struct {
-    od_queue *queue;
-    atomic_int inside;
-} caller;
-
-static void *sync_and_say_so(void *unused)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(caller.queue, &scope);
-    atomic_store(&caller.inside, 1);
-    od_queue_sync_end(&scope);
-    return unused;
-}
-
 /* The chain's upper queues are free: it is the target's turn that is waited for. */
-QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target)
-{
-    od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
-    gate door = {0};
-    pthread_t thread;
+SCENE(a_sync_caller_waits_for_what_runs_on_the_target,
+      "queue t width 1; queue m on t; queue q width 1 on m; hold t Door; thread {inside q; in}; t.waiting -> 1; in = 0; "
+      "open Door; join; in = 1")
 
-    caller.queue = queue_on(mid, 1, "high");
-    atomic_store(&caller.inside, 0);
-    hold_a_job(target, &door);
-    pthread_create(&thread, NULL, sync_and_say_so, NULL);
-    assert_comes_true(waiting_in(target) == 1 || atomic_load(&caller.inside) == 1);
-    int inside = atomic_load(&caller.inside);
-    gate_open(&door);
-    pthread_join(thread, NULL);
-    assert_int_equal(inside, 0);
-    assert_int_equal(atomic_load(&caller.inside), 1);
-    release_queues(caller.queue, mid, target);
-}
+SCENE_TRAPS(a_sync_that_would_wait_for_itself_traps_by_name,
+            "queue test; queue high width 1 on test; inside test!; inside high",
+            "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue",
+            "queue test width 1; queue mid on test; queue high width 1 on mid; add test {inside high}; wait test",
+            "TaskQueue.sync on \"high\" from a closure of \"test\", the queue",
+            "queue test width 1; queue high width 1 on test; queue sibling width 1 on test; inside sibling; "
+            "inside high!",
+            "TaskQueue.sync on \"high\" from a closure of \"test\", the queue",
+            "queue test width 1; queue high width 1 on test; inside high; inside test",
+            "TaskQueue.sync on the serial queue \"test\" from one of its own closures")
 
-static void sync_onto_a_queue_on_this_one(void *unused)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(chain.high, &scope);
-}
-
-static void sync_from_the_target(void *unused)
-{
-    od_queue *target = queue_of(1);
-
-    chain.high = queue_on(queue_on(target, OD_UNLIMITED, "mid"), 1, "high");
-    add(target, sync_onto_a_queue_on_this_one, NULL);
-    odi_clock_sleep(HANG_NS);
-}
-
-static void sync_from_a_sibling(void *unused)
-{
-    od_queue *target = queue_of(1);
-    od_scope first, second;
-
-    chain.high = queue_on(target, 1, "high");
-    od_queue_sync_begin(queue_on(target, 1, "sibling"), &first);
-    od_queue_sync_barrier_begin(chain.high, &second);
-}
-
-static void sync_onto_the_own_target(void *unused)
-{
-    od_scope first, second;
-    od_queue *target = queue_of(1);
-
-    od_queue_sync_begin(queue_on(target, 1, "high"), &first);
-    od_queue_sync_begin(target, &second);
-}
-
-static void sync_from_the_targets_barrier(void *unused)
-{
-    od_scope first, second;
-    od_queue *target = queue_of(OD_UNLIMITED);
-
-    od_queue_sync_barrier_begin(target, &first);
-    od_queue_sync_begin(queue_on(target, 1, "high"), &second);
-}
-
-QUEUE_TEST(a_sync_that_would_wait_for_itself_traps_by_name)
-{
-    assert_child_traps(sync_from_the_targets_barrier, NULL,
-                       "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue");
-    assert_child_traps(sync_from_the_target, NULL,
-                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
-    assert_child_traps(sync_from_a_sibling, NULL,
-                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
-    assert_child_traps(sync_onto_the_own_target, NULL,
-                       "TaskQueue.sync on the serial queue \"test\" from one of its own closures");
-}
-
-static void sync_within(void *unused)
-{
-    od_scope scope;
-
-    od_queue_sync_begin(chain.high, &scope);
-    atomic_fetch_add(&visitors.visits, 1);
-    od_queue_sync_end(&scope);
-}
-
-QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it)
-{
-    chain.target = queue_of(OD_UNLIMITED);
-    chain.high = queue_on(chain.target, 1, "high");
-
-    crowd_begin(&visitors);
-    for (int job = 0; job < 20; job++) { /* fewer than there are spare workers: each may wait */
-        add(chain.target, sync_within, NULL);
-        add(chain.high, crowd_visit, &visitors);
-    }
-    assert_true(od_queue_wait(chain.target, HANG_NS));
-    end_queue(chain.high);
-    assert_int_equal(atomic_load(&visitors.visits), 40);
-    od_queue_release(chain.target);
-}
-
-static void fill_beyond_the_limit(void *unused)
-{
-    add_many(chain.high, 20, crowd_visit, &visitors);
-}
+SCENE(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it,
+      "queue t; queue q width 1 on t; add t 20 {a; inside q; in}; add q 20 b; wait t; wait q; in = 20; b = 20")
 
 /* Each of the target's places may be held by one who would wait for room, or for his turn to run it himself. */
-QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target)
-{
-    for (int round = 0; round < 4; round++) {
-        chain.target = queue_of(1 + round % 2);
-        chain.high = queue_with((od_queue_options){
-            .width = 1, .label = "limited", .pending_limit = 2, .overflow = (od_overflow)(round / 2),
-            .target = chain.target});
-        crowd_begin(&visitors);
-        add_many(chain.target, 4, fill_beyond_the_limit, NULL);
-        assert_true(od_queue_wait(chain.target, HANG_NS));
-        end_queue(chain.high);
-        assert_int_equal(atomic_load(&visitors.visits), 80);
-        assert_int_equal(atomic_load(&visitors.most), 1);
-        od_queue_release(chain.target);
-    }
-}
+SCENE(a_full_queue_lets_in_who_is_on_its_target,
+      "W in waits runs: queue t width 1; queue q width 1 limit 2 W on t; add t 4 {add q 20 {come; a; go}}; wait t; "
+      "wait q; a = 80; pool.most = 1; queue u width 2; queue r width 1 limit 2 W on u; "
+      "add u 4 {add r 20 {come; b; go}}; wait u; wait r; b = 80; pool.most = 1")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

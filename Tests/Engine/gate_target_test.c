@@ -3,46 +3,23 @@
 #include "Support/crowd.h"
 #include "Support/job_count.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
 
 /* ---- the target's order and width ---- */
 
-static crowd visitors;
+SCENE(queues_on_a_serial_queue_run_one_at_a_time,
+      "queue t width 1; queue p on t; queue q width 1 on t; queue r width 2 on t; queue s on t; "
+      "thread {add p 500 {come; a; go}}; thread {add q 500 {come; a; go}}; thread {add r 500 {come; a; go}}; "
+      "thread {add s 500 {come; a; go}}; add t 200 {come; a; go}; join; wait p; wait q; wait r; wait s; wait t; "
+      "a = 2200; pool.most = 1")
 
-QUEUE_TEST(queues_on_a_serial_queue_run_one_at_a_time)
-{
-    od_queue *target = queue_of(1), *queues[4];
-
-    crowd_begin(&visitors);
-    for (int i = 0; i < 4; i++)
-        queues[i] = queue_on(target, widths[i % WIDTHS], "on it");
-    for (int job = 0; job < 2000; job++) {
-        add(queues[job % 4], crowd_visit, &visitors);
-        if (job % 10 == 0)
-            add(target, crowd_visit, &visitors);
-    }
-    for (int i = 0; i < 4; i++)
-        end_queue(queues[i]);
-    end_queue(target);
-    assert_int_equal(atomic_load(&visitors.visits), 2200);
-    assert_int_equal(atomic_load(&visitors.most), 1);
-}
-
-QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it)
-{
-    od_queue *target = queue_of(2), *mid = queue_on(target, OD_UNLIMITED, "mid");
-    od_queue *high = queue_on(mid, OD_UNLIMITED, "high");
-
-    crowd_begin(&visitors);
-    for (int job = 0; job < 3000; job++)
-        add(job % 3 == 0 ? target : job % 3 == 1 ? mid : high, crowd_visit, &visitors);
-    wait_for_queues(high, mid, target);
-    assert_int_equal(atomic_load(&visitors.visits), 3000);
-    assert_in_range(atomic_load(&visitors.most), 1, 2);
-    release_queues(high, mid, target);
-}
+SCENE(a_targets_width_holds_for_all_that_is_on_it,
+      "queue t width 2; queue q on t; queue r on q; thread {add t 1000 {come; a; go}}; "
+      "thread {add q 1000 {come; a; go}}; add r 1000 {come; a; go}; join; wait r; wait q; wait t; a = 3000; "
+      "pool.most <= 2")
 
 /* Two queues that never run empty, of which each job brings the next. */
 static struct {
@@ -83,125 +60,29 @@ QUEUE_TEST(queues_on_a_target_that_becomes_narrower_run_one_after_another)
     release_queues(queues[0], queues[1], target);
 }
 
-static struct {
-    int noted[16], count;
-} order;
-
-static void note(void *raw) { order.noted[order.count++] = (int)(intptr_t)raw; }
-
-QUEUE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order)
-{
-    od_queue *target = queue_of(1);
-    od_queue *first = queue_on(target, 1, "first"), *second = queue_on(target, 1, "second");
-    gate door = {0};
-
-    order.count = 0;
-    hold_a_job(target, &door);
-    add(first, note, (void *)1);
-    add(target, note, (void *)2);
-    add(second, note, (void *)3);
-    add(target, note, (void *)4);
-    gate_open(&door);
-    wait_for_queues(first, second, target);
-    assert_int_equal(order.count, 4);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(order.noted[i], i + 1);
-    release_queues(first, second, target);
-}
+SCENE(what_a_serial_target_is_given_by_several_queues_comes_in_order,
+      "queue t width 1; queue q width 1 on t; queue r width 1 on t; hold t Door; add q a; add t b; add r c; add t d; "
+      "open Door; wait q; wait r; wait t; order abcd")
 
 /* What was urgent is cancelled, and the pass that was sent for its sake comes up for what is not. */
-QUEUE_TEST(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order)
-{
-    od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
+SCENE(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order,
+      "queue t width 1; queue q width 1 on t; suspend t; add q x band 1; cancel q 1; add q a; add t b; resume t; "
+      "q.pending -> 0; t.pending -> 0; order ab")
 
-    order.count = 0;
-    od_queue_suspend(target);
-    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note, (void *)0);
-    assert_int_equal(od_queue_cancel_all(queue), 1);
-    add(queue, note, (void *)1);
-    add(target, note, (void *)2);
-    od_queue_resume(target);
-    /* Who waits for the queue would override its band. */
-    assert_comes_true(od_queue_pending(queue) == 0 && od_queue_pending(target) == 0);
-    assert_int_equal(order.count, 2);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(order.noted[i], i + 1);
-    release_queues(queue, target);
-}
-
-QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target)
-{
-    od_queue *target = queue_of(OD_UNLIMITED), *serial = queue_on(target, 1, "serial");
-
-    order.count = 0;
-    for (intptr_t i = 0; i < 16; i++)
-        add(serial, note, (void *)i);
-    assert_true(od_queue_wait(serial, HANG_NS));
-    for (int i = 0; i < 16; i++)
-        assert_int_equal(order.noted[i], i);
-    release_queues(serial, target);
-}
+SCENE(a_queue_keeps_its_own_order_on_a_concurrent_target,
+      "queue t; queue q width 1 on t; add q a; add q b; add q c; add q d; add q e; add q f; add q g; add q h; add q i; "
+      "add q j; add q k; add q l; add q m; add q n; add q o; add q p; wait q; order abcdefghijklmnop")
 
 /* ---- suspension, barriers, cancelling ---- */
 
-QUEUE_TEST(a_suspended_target_holds_what_is_on_it)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *target = queue_of(widths[i]), *mid = queue_on(target, 2, "mid");
-        od_queue *high = queue_on(mid, 1, "high");
-
-        crowd_begin(&visitors);
-        od_queue_suspend(target);
-        for (int job = 0; job < 100; job++)
-            add(job % 2 ? mid : high, crowd_visit, &visitors);
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&visitors.visits), 0);
-        od_queue_suspend(mid);
-        od_queue_resume(target);
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&visitors.visits), 0);
-        od_queue_resume(mid);
-        end_queue(high);
-        assert_true(od_queue_wait(mid, HANG_NS));
-        assert_int_equal(atomic_load(&visitors.visits), 100);
-        release_queues(mid, target);
-    }
-}
-
-static struct {
-    od_queue *target;
-    gate inside;
-} held;
-
-static void suspend_the_target(void *unused)
-{
-    od_queue_suspend(held.target);
-    atomic_store(&held.inside.waiting, 1);
-}
+SCENE(a_suspended_target_holds_what_is_on_it,
+      "W in 0 1 2: queue t width W; queue q width 2 on t; queue r width 1 on q; suspend t; add q 50 a; add r 50 a; "
+      "settle; a = 0; suspend q; resume t; settle; a = 0; resume q; wait r; wait q; a = 100")
 
 /* The drainer is in the middle of the queue's jobs: it starts no further one. */
-QUEUE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next)
-{
-    od_queue *queue;
-
-    for (int round = 0; round < 20; round++) {
-        held.target = queue_of(widths[(size_t)round % WIDTHS]);
-        atomic_store(&held.inside.waiting, 0);
-        queue = queue_on(held.target, 1, "on it");
-        crowd_begin(&visitors);
-        od_queue_suspend(queue);
-        add(queue, suspend_the_target, NULL);
-        add_many(queue, 50, crowd_visit, &visitors);
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&held.inside.waiting) == 1);
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&visitors.visits), 0);
-        od_queue_resume(held.target);
-        end_queue(queue);
-        assert_int_equal(atomic_load(&visitors.visits), 50);
-        od_queue_release(held.target);
-    }
-}
+SCENE(a_target_suspended_from_a_job_on_it_holds_the_next,
+      "7 times W in 0 1 2: queue t width W; queue q width 1 on t; suspend q; add q {suspend t; done}; add q 50 a; "
+      "resume q; done -> 1; settle; a = 0; resume t; wait q; a = 50")
 
 static struct {
     atomic_bool ends;
@@ -336,78 +217,13 @@ QUEUE_TEST(a_drainer_that_comes_up_looks_at_all_its_targets)
     release_queues(mid, target);
 }
 
-static struct {
-    atomic_bool begun, may_end;
-    atomic_int next;
-    int of_target, of_queue;
-} between;
+SCENE(a_job_of_the_target_comes_before_what_was_submitted_after_it,
+      "10 times W in t u: queue t width 1; queue u width 1 on t; queue q width 1 on W; hold q Door; add t a; add q b; "
+      "open Door; wait q; wait t; order ab")
 
-static void wait_for_the_others(void *unused)
-{
-    atomic_store(&between.begun, true);
-    while (!atomic_load(&between.may_end))
-        odi_clock_sleep(50 * ODI_MICROSECOND);
-}
-
-static void take_number(void *number) { *(int *)number = atomic_fetch_add(&between.next, 1); }
-
-QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
-{
-    for (int round = 0; round < 20; round++) {
-        od_queue *target = queue_of(1), *mid = queue_on(target, 1, "between");
-        od_queue *queue = queue_on(round % 2 ? mid : target, 1, "on it");
-
-        atomic_store(&between.begun, false);
-        atomic_store(&between.may_end, false);
-        atomic_store(&between.next, 0);
-        add(queue, wait_for_the_others, NULL);
-        assert_comes_true(atomic_load(&between.begun));
-        add(target, take_number, &between.of_target);
-        add(queue, take_number, &between.of_queue);
-        atomic_store(&between.may_end, true);
-        end_queue(queue);
-        end_queue(target);
-        od_queue_release(mid);
-        assert_int_equal(between.of_target, 0);
-        assert_int_equal(between.of_queue, 1);
-    }
-}
-
-static struct {
-    od_queue *queue;
-    uint32_t places;
-    atomic_bool is_held, went_on;
-} held_place;
-
-static void hold_places(void *unused)
-{
-    held_place.places = od_queue_hold(held_place.queue);
-    atomic_store(&held_place.is_held, true);
-}
-
-static void go_on(void *unused) { atomic_store(&held_place.went_on, true); }
-
-QUEUE_TEST(a_held_place_is_held_of_the_target_too)
-{
-    for (int round = 0; round < WIDTHS; round++) {
-        od_queue *target = queue_of(1), *other = queue_on(target, 1, "other");
-
-        held_place.queue = queue_on(target, widths[round], "holder");
-        atomic_store(&held_place.is_held, false);
-        atomic_store(&held_place.went_on, false);
-        add(held_place.queue, hold_places, NULL);
-        assert_comes_true(atomic_load(&held_place.is_held));
-        assert_int_equal(held_place.places, widths[round] == OD_UNLIMITED ? 2 : 3);
-        add(other, go_on, NULL);
-        let_all_run_that_can();
-        assert_false(atomic_load(&held_place.went_on));
-        od_queue_unhold(held_place.queue, held_place.places);
-        assert_comes_true(atomic_load(&held_place.went_on));
-        assert_true(od_queue_wait(other, HANG_NS));
-        end_queue(held_place.queue);
-        release_queues(other, target);
-    }
-}
+SCENE(a_held_place_is_held_of_the_target_too,
+      "W in 0 1 2: queue t width 1; queue r width 1 on t; queue q width W on t; W=0 add q {keep q 2; kept}; "
+      "W!=0 add q {keep q 3; kept}; kept -> 1; add r a; settle; a = 0; W=0 give q 2; W!=0 give q 3; a -> 1")
 
 static struct {
     atomic_int readers, alone;
@@ -462,31 +278,10 @@ QUEUE_TEST(a_barrier_on_the_target_excludes_what_is_on_it)
     }
 }
 
-QUEUE_TEST(a_cancel_of_the_target_leaves_what_is_on_it)
-{
-    od_queue *target = queue_of(1), *on_it = queue_on(target, 1, "on it");
-
-    crowd_begin(&visitors);
-    od_queue_suspend(target);
-    for (int job = 0; job < 10; job++) {
-        add(target, crowd_visit, &visitors);
-        add(on_it, crowd_visit, &visitors);
-    }
-    assert_int_equal(od_queue_pending(target), 10);
-    assert_int_equal(od_queue_cancel_all(target), 10);
-    assert_int_equal(od_queue_pending(on_it), 10);
-    od_queue_resume(target);
-    assert_true(od_queue_wait(on_it, HANG_NS));
-    assert_int_equal(atomic_load(&visitors.visits), 10);
-    od_queue_suspend(target);
-    add_many(on_it, 10, crowd_visit, &visitors);
-    assert_int_equal(od_queue_cancel_all(on_it), 10);
-    od_queue_resume(target);
-    add(on_it, crowd_visit, &visitors);
-    end_queue(on_it);
-    assert_int_equal(atomic_load(&visitors.visits), 11);
-    od_queue_release(target);
-}
+SCENE(a_cancel_of_the_target_leaves_what_is_on_it,
+      "queue t width 1; queue q width 1 on t; suspend t; add t 5 a; add q 5 a; add t 5 a; add q 5 a; t.pending = 10; "
+      "cancel t 10; q.pending = 10; resume t; wait q; a = 10; suspend t; add q 10 a; cancel q 10; resume t; add q a; "
+      "wait q; a = 11")
 
 /* ---- turns of a worker ---- */
 

@@ -3,6 +3,7 @@
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -105,126 +106,30 @@ QUEUE_TEST(order_survives_a_pool_that_changes_its_size) { assert_serial_beside(r
 
 /* ---- width ---- */
 
-static crowd visitors;
+SCENE(at_most_width_jobs_run_at_once,
+      "W in 1 2 3 4 5: queue q width W; add q 2000 {come; a; go}; wait q; a = 2000; pool.most <= W; q.width = W")
 
-static void stay_a_while(void *unused)
-{
-    crowd_enter(&visitors);
-    if (atomic_load(&visitors.visits) % 16 == 0)
-        sched_yield(); /* not in each: on a busy machine it lasts as long as all others' turns */
-    crowd_leave(&visitors);
-    atomic_fetch_add(&visitors.visits, 1);
-}
+SCENE(the_widest_width_is_a_width,
+      "queue q width 2147483647; q.width = 2147483647; width q 0; q.width = 0; width q 2147483647; q.width = 2147483647")
 
-QUEUE_TEST(at_most_width_jobs_run_at_once)
-{
-    for (int32_t width = 1; width <= 5; width++) {
-        od_queue *queue = queue_of(width);
-
-        crowd_begin(&visitors);
-        add_many(queue, 2000, stay_a_while, NULL);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&visitors.visits), 2000);
-        assert_in_range(atomic_load(&visitors.most), 1, width);
-        assert_int_equal(od_queue_width(queue), width);
-        od_queue_release(queue);
-    }
-}
-
-QUEUE_TEST(the_widest_width_is_a_width)
-{
-    od_queue *queue = queue_of(INT32_MAX);
-
-    assert_int_equal(od_queue_width(queue), INT32_MAX);
-    od_queue_set_width(queue, OD_UNLIMITED);
-    assert_int_equal(od_queue_width(queue), OD_UNLIMITED);
-    od_queue_set_width(queue, INT32_MAX);
-    assert_int_equal(od_queue_width(queue), INT32_MAX);
-    od_queue_release(queue);
-}
-
-QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    gate doors[3] = {0};
-
-    crowd_begin(&visitors);
-    for (int i = 0; i < 3; i++)
-        hold_a_job(queue, &doors[i]);
-    add_many(queue, 500, stay_a_while, NULL); /* still in the pool … */
-    od_queue_set_width(queue, 1);
-    add_many(queue, 500, stay_a_while, NULL); /* … and these in the line */
-    open_gates(doors, 3);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&visitors.visits), 1000);
-    /* One of the 500 may already have been under way when the width changed. */
-    assert_in_range(atomic_load(&visitors.most), 1, 4);
-    crowd_begin(&visitors);
-    add_many(queue, 500, stay_a_while, NULL);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&visitors.most), 1);
-    od_queue_set_width(queue, OD_UNLIMITED);
-    add_many(queue, 500, stay_a_while, NULL);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&visitors.visits), 1000);
-}
+SCENE(a_narrower_width_holds_for_what_starts_afterwards,
+      "queue q; hold q 3 Door; add q 500 {come; a; go}; width q 1; add q 500 {come; a; go}; open Door; wait q; "
+      "a = 1000; pool.most <= 4; anew; add q 500 {come; a; go}; wait q; pool.most = 1; width q 0; "
+      "add q 500 {come; a; go}; wait q; a = 2000")
 
 /* ---- suspension ---- */
 
-QUEUE_TEST(nothing_starts_while_suspended)
-{
-    for (size_t i = 0; i < 3; i++) {
-        od_queue *queue = queue_of(widths[i]);
-        atomic_ullong ran = 0;
+SCENE(nothing_starts_while_suspended,
+      "W in 0 1 2: queue q width W; suspend q; suspend q; q.suspended = 1; add q 100 a; resume q; q.suspended = 1; "
+      "settle; a = 0; q.pending = 100; busy q; resume q; q.suspended = 0; wait q; a = 100")
 
-        od_queue_suspend(queue);
-        od_queue_suspend(queue);
-        assert_true(od_queue_is_suspended(queue));
-        add_many(queue, 100, count_job, &ran);
-        od_queue_resume(queue);
-        assert_true(od_queue_is_suspended(queue));
-        let_all_run_that_can();
-        assert_int_equal(atomic_load(&ran), 0);
-        assert_int_equal(od_queue_pending(queue), 100);
-        assert_false(od_queue_wait(queue, MILLISECONDS(1)));
-        od_queue_resume(queue);
-        assert_false(od_queue_is_suspended(queue));
-        end_queue(queue);
-        assert_int_equal(atomic_load(&ran), 100);
-    }
-}
+SCENE(what_was_queued_before_a_suspension_is_held_back_too,
+      "queue q; hold q 3 Door; add q 200 a; suspend q; open Door; pool.diverted -> 200; a = 0; resume q; wait q; "
+      "a = 200")
 
-QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too)
-{
-    od_queue *queue = queue_of(OD_UNLIMITED);
-    gate doors[3] = {0};
-    atomic_ullong ran = 0;
-
-    for (int i = 0; i < 3; i++)
-        hold_a_job(queue, &doors[i]);
-    add_many(queue, 200, count_job, &ran);
-    od_queue_suspend(queue);
-    open_gates(doors, 3);
-    assert_comes_true(metrics_of(pool).diverted == 200);
-    assert_int_equal(atomic_load(&ran), 0);
-    od_queue_resume(queue);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 200);
-}
-
-static void resume_too_often(void *unused)
-{
-    od_queue *queue = od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "balanced");
-
-    od_queue_suspend(queue);
-    od_queue_resume(queue);
-    od_queue_resume(queue);
-}
-
-QUEUE_TEST(one_resume_too_many_traps_by_name)
-{
-    assert_child_traps(resume_too_often, NULL, "TaskQueue.resume() of \"balanced\"");
-}
+SCENE_TRAPS(one_resume_too_many_traps_by_name,
+            "pool 1; queue balanced width 1; suspend balanced; resume balanced; resume balanced",
+            "TaskQueue.resume() of \"balanced\"")
 
 /* ---- what a queue says ---- */
 
@@ -260,27 +165,9 @@ QUEUE_TEST(a_long_label_is_cut)
     od_queue_release(queue);
 }
 
-QUEUE_TEST(notifications_of_a_queue_come_when_it_is_empty)
-{
-    od_queue *queue = queue_of(1);
-    atomic_ullong notified = 0;
-
-    od_queue_notify(queue, count_job, &notified);
-    assert_int_equal(atomic_load(&notified), 1);
-    od_queue_suspend(queue);
-    add(queue, no_job, NULL);
-    od_queue_notify(queue, count_job, &notified);
-    let_all_run_that_can();
-    assert_int_equal(atomic_load(&notified), 1);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&notified) == 2);
-    od_queue_suspend(queue);
-    add(queue, no_job, NULL);
-    od_queue_notify(queue, count_job, &notified);
-    assert_int_equal(od_queue_cancel_all(queue), 1); /* nothing pending any more */
-    assert_comes_true(atomic_load(&notified) == 3);
-    od_queue_release(queue);
-}
+SCENE(notifications_of_a_queue_come_when_it_is_empty,
+      "queue q width 1; notify q told; told = 1; suspend q; add q a; notify q told; settle; told = 1; resume q; "
+      "told -> 2; suspend q; add q a; notify q told; cancel q 1; told -> 3")
 
 static struct {
     od_queue *suspended;

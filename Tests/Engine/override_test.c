@@ -2,76 +2,33 @@
  * it in the line. (Who waits for a group or a queue: override_wait_test.c.) */
 #include "gate/current.h"
 #include "Support/held_worker.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
 /* ---- jobs ---- */
 
-SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line)
-{
-    od_queue *queue = background(1);
+SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line,
+      "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add q b; add pool 20 d; add q c band 1; add q e; "
+      "add q f; open Held; order abcd20ef")
 
-    add(queue, OD_QUEUE_BAND, 'a');
-    add(queue, OD_QUEUE_BAND, 'b');
-    flood_the_middle();
-    add(queue, OD_BAND_USER_INITIATED, 'C');
-    add(queue, OD_QUEUE_BAND, 'e');
-    add(queue, OD_QUEUE_BAND, 'f');
-    assert_order(queue, "abCef", 3);
-}
+SCENE(without_one_the_line_is_served_in_its_own_band,
+      "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add pool 20 d; add q b band 4; open Held; "
+      "order d20ab")
 
-SCENE(without_one_the_line_is_served_in_its_own_band)
-{
-    od_queue *queue = background(1);
+SCENE(a_line_with_several_places_is_raised_too,
+      "lone; hold pool Held band 0; queue q width 3 band 4; add q a; add q b; add pool 20 d; add q c band 0; add q e; "
+      "open Held; order abcd20e")
 
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    add(queue, OD_BAND_BACKGROUND, 'b');
-    assert_order(queue, "ab", 0);
-}
+SCENE(a_queue_whose_pass_is_out_raises_what_is_before_that_in_its_targets_line,
+      "lone; hold pool Held band 0; queue t width 1 band 4; queue q width 1 band 4 on t; add t a; add q b; add t e; "
+      "add pool 20 d; add q c band 0; open Held; order abecd20")
 
-SCENE(a_line_with_several_places_is_raised_too)
-{
-    od_queue *queue = background(3);
+SCENE(a_job_of_a_group_and_a_barrier_raise_too,
+      "lone; hold pool Held band 0; queue q width 1 band 4; group g; add q a; add pool 20 d; add q b in g band 1; "
+      "add q c band 0 barrier; add q e; open Held; order abcd20e")
 
-    add(queue, OD_QUEUE_BAND, 'a');
-    add(queue, OD_QUEUE_BAND, 'b');
-    flood_the_middle();
-    add(queue, OD_BAND_USER_INTERACTIVE, 'C');
-    add(queue, OD_QUEUE_BAND, 'e');
-    assert_order(queue, "abCe", 3);
-}
-
-SCENE(a_queue_whose_pass_is_out_raises_what_is_before_that_in_its_targets_line)
-{
-    od_queue *target = background(1);
-    od_queue_options options = {.band = OD_BAND_BACKGROUND, .width = 1, .target = target};
-    od_queue *queue = od_queue_create_with(scene.pool, &options);
-
-    add(target, OD_QUEUE_BAND, 'a');
-    add(queue, OD_QUEUE_BAND, 'b');
-    add(target, OD_QUEUE_BAND, 'e');
-    flood_the_middle();
-    add(queue, OD_BAND_USER_INTERACTIVE, 'C');
-    assert_order(queue, "abeC", 4);
-    od_queue_release(target);
-}
-
-SCENE(a_job_of_a_group_and_a_barrier_raise_too)
-{
-    od_queue *queue = background(1);
-    od_group *group = od_group_create();
-
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    od_queue_async(queue, group, OD_BAND_USER_INITIATED, note, (void *)(uintptr_t)'B');
-    od_queue_async_with(queue, NULL, OD_BAND_USER_INTERACTIVE, OD_BARRIER, note, (void *)(uintptr_t)'C');
-    add(queue, OD_QUEUE_BAND, 'e');
-    assert_order(queue, "aBCe", 3);
-    od_group_release(group);
-}
-
-SCENE(a_batch_raises_too)
+HELD(a_batch_raises_too)
 {
     od_queue *queue = background(1);
     _Alignas(16) char room[OD_BATCH_BYTES];
@@ -88,32 +45,13 @@ SCENE(a_batch_raises_too)
     assert_order(queue, "aBCDe", 4);
 }
 
-SCENE(a_suspended_line_with_a_limit_is_raised_when_it_goes_on)
-{
-    od_queue_options options = {.band = OD_BAND_BACKGROUND, .width = 1, .pending_limit = 10};
-    od_queue *queue = od_queue_create_with(scene.pool, &options);
+SCENE(a_suspended_line_with_a_limit_is_raised_when_it_goes_on,
+      "lone; hold pool Held band 0; queue q width 1 band 4 limit 10; suspend q; add q a; add q b band 0; add q c; "
+      "add pool 20 d; resume q; open Held; order abd20c")
 
-    od_queue_suspend(queue);
-    add(queue, OD_QUEUE_BAND, 'a');
-    add(queue, OD_BAND_USER_INTERACTIVE, 'B');
-    add(queue, OD_QUEUE_BAND, 'c');
-    flood_the_middle();
-    od_queue_resume(queue);
-    assert_order(queue, "aBc", 2);
-}
-
-SCENE(what_a_cancel_takes_out_raises_nothing_any_more)
-{
-    od_queue *queue = background(1);
-
-    add(queue, OD_QUEUE_BAND, 'x');
-    add(queue, OD_BAND_USER_INTERACTIVE, 'X');
-    flood_the_middle();
-    assert_int_equal(od_queue_cancel_all(queue), 2);
-    add(queue, OD_QUEUE_BAND, 'a');
-    add(queue, OD_QUEUE_BAND, 'b');
-    assert_order(queue, "ab", 0);
-}
+SCENE(what_a_cancel_takes_out_raises_nothing_any_more,
+      "lone; hold pool Held band 0; queue q width 1 band 4; add q x; add q x band 0; add pool 20 d; cancel q 2; "
+      "add q a; add q b; open Held; order d20ab")
 
 /* A drainer takes several jobs at once only where no other band may have work. */
 static bool no_band_is_hinted_at(void)
@@ -145,7 +83,7 @@ static od_queue *waits_at(gate *door, int32_t last)
     return queue;
 }
 
-SCENE(a_raise_is_over_with_what_it_was_for)
+HELD(a_raise_is_over_with_what_it_was_for)
 {
     gate door = {0};
     od_queue *queue = waits_at(&door, OD_BAND_USER_INTERACTIVE);
@@ -158,7 +96,7 @@ SCENE(a_raise_is_over_with_what_it_was_for)
 
 /* Found by reading: what was taken back went before the job without being counted, and the raise
  * ended before it. */
-SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
+HELD(what_a_suspension_takes_out_of_a_hand_is_raised_too)
 {
     gate door = {0};
     od_queue *queue = waits_at(&door, OD_QUEUE_BAND);
@@ -175,21 +113,9 @@ SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
 }
 
 /* They were in the pool when the queue was suspended. */
-SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    gate door = {0};
-
-    add(queue, OD_BAND_USER_INTERACTIVE, 'A');
-    od_queue_suspend(queue);
-    od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, gate_job, &door); /* behind it */
-    gate_open(&scene.door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_queue_resume(queue);
-    flood_the_middle();
-    gate_open(&door);
-    assert_order(queue, "A", 1);
-}
+SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it,
+      "lone; hold pool Held band 0; queue q band 4; add q a band 0; suspend q; add pool Second band 0; open Held; "
+      "Second -> 1; resume q; add pool 20 d; open Second; order ad20")
 
 /* ---- sync callers ---- */
 
@@ -205,7 +131,7 @@ static void *open_when_somebody_waits(void *raw)
 }
 
 /* The first thread's band is the highest. What it waits for is what the line holds before it. */
-SCENE(a_sync_caller_takes_along_what_is_before_it)
+HELD(a_sync_caller_takes_along_what_is_before_it)
 {
     od_queue *queue = background(1);
     pthread_t opener;
@@ -227,7 +153,7 @@ static void *note_band_of_thread(void *band)
 
 static void note_band_in_job(void *band) { (void)note_band_of_thread(band); }
 
-SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle)
+HELD(a_thread_is_in_its_jobs_band_or_in_the_middle)
 {
     od_queue *queue = background(1);
     pthread_t thread;
@@ -257,7 +183,7 @@ static void sync_and_note_band(void *raw)
     }
 }
 
-SCENE(a_sync_is_in_its_queues_band_or_its_callers)
+HELD(a_sync_is_in_its_queues_band_or_its_callers)
 {
     od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
                           background(1),
@@ -283,7 +209,7 @@ static bool is_idle(od_queue *queue)
     return LOOK(queue, queue->gate.held == 0 && queue->drainers_waiting == 0 && !odi_queue_has_passes(queue));
 }
 
-SCENE(a_pass_that_nobody_needs_goes)
+HELD(a_pass_that_nobody_needs_goes)
 {
     od_queue *queue = background(1);
 
@@ -301,30 +227,11 @@ SCENE(a_pass_that_nobody_needs_goes)
 }
 
 /* Two passes for one drainer, and two workers: whichever comes up second finds nobody in line. */
-TEST(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place)
-{
-    od_pool *pool = pool_of(2);
-    od_queue *queue = od_queue_create(pool, OD_BAND_BACKGROUND, 1, "background");
-    gate start = {0}, door = {0};
-    atomic_ullong ran = 0;
+SCENE(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place,
+      "pool 2; hold pool 2 Start; queue q width 1 band 4; add q Door; add q a band 0; open Start; Door -> 1; "
+      "q.passes -> 0; q.waiting = 1; q.drainers = 0; a = 0; open Door; wait q; a = 1")
 
-    submit_many(pool, 2, gate_job, &start);
-    assert_comes_true(atomic_load(&start.waiting) == 2);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, count_job, &ran);
-    gate_open(&start);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    assert_comes_true(!has_passes(queue)); /* whoever came with one has taken what it takes by now */
-    assert_int_equal(waiting_in(queue), 1);
-    assert_int_equal(LOOK(queue, queue->drainers_waiting), 0);
-    assert_int_equal(atomic_load(&ran), 0);
-    gate_open(&door);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 1);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-}
-
-SCENE(a_released_queue_waits_for_its_last_pass)
+HELD(a_released_queue_waits_for_its_last_pass)
 {
     od_queue *queue = background(1);
     gate between = {0};
@@ -361,7 +268,7 @@ static void note_position(void *band)
 
 /* A lower band that has work is passed over 255 times, and served at the next pick: one pick of
  * 256 is its, whatever flood is above. Where several are due at once they follow each other. */
-SCENE(a_lower_band_has_one_pick_of_256)
+HELD(a_lower_band_has_one_pick_of_256)
 {
     for (uintptr_t band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++) {
         for (int i = 0; i < BELOW; i++)

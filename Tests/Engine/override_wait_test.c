@@ -3,6 +3,7 @@
 #include "worker/override.h"
 #include "Support/held_worker.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -41,37 +42,20 @@ static void leave_group(void *group)
     od_group_leave(group);
 }
 
-SCENE(a_group_is_waited_for_in_the_waiters_band)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
+SCENE(a_group_is_waited_for_in_the_waiters_band,
+      "lone; hold pool Held band 0; queue q band 4; group g; add pool 20 d; add q b in g; "
+      "thread {pool.overridden >= 1; open Held}; wait g; join; pool.overridden = 0; order bd20")
 
-    flood_the_middle();
-    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_order(queue, "B", 1);
-    od_group_release(group);
-}
-
-SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band)
-{
-    od_queue *queue = background(1);
-    od_group *group = od_group_create();
-
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_order(queue, "aB", 2);
-    od_group_release(group);
-}
+SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band,
+      "lone; hold pool Held band 0; queue q width 1 band 4; group g; add q a; add pool 20 d; add q b in g; "
+      "thread {pool.overridden >= 1; open Held}; wait g; join; pool.overridden = 0; order abd20")
 
 static void expect_bands_of_their_own(void *unused) { child_expects(overridden() == 0); }
 
 static void *wait_for_it(void *queue) { return od_queue_wait(queue, HANG_NS) ? queue : NULL; }
 
 /* Its waiter is its parent's. */
-SCENE(a_forked_child_serves_each_band_as_itself)
+HELD(a_forked_child_serves_each_band_as_itself)
 {
     od_queue *queue = background(OD_UNLIMITED);
     pthread_t waiter;
@@ -108,7 +92,7 @@ static void *open_when_what_came_is_overridden(void *unused)
 }
 
 /* It waited behind all that came in the middle. */
-SCENE(what_joins_a_group_during_a_wait_is_waited_for_in_the_waiters_band)
+HELD(what_joins_a_group_during_a_wait_is_waited_for_in_the_waiters_band)
 {
     od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
     pthread_t opener;
@@ -132,7 +116,7 @@ static void end_when_asleep(void *thread)
 }
 
 /* Workers look whether one has, and yield once. */
-SCENE(a_lender_that_is_woken_is_told_of_until_it_comes)
+HELD(a_lender_that_is_woken_is_told_of_until_it_comes)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
@@ -151,15 +135,9 @@ SCENE(a_lender_that_is_woken_is_told_of_until_it_comes)
     od_group_release(group);
 }
 
-SCENE(a_queue_is_waited_for_in_the_waiters_band)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-
-    flood_the_middle();
-    add(queue, OD_QUEUE_BAND, 'B');
-    wait_and_lend(NULL, queue, OD_QUEUE_BAND);
-    assert_order(queue, "B", 1);
-}
+SCENE(a_queue_is_waited_for_in_the_waiters_band,
+      "lone; hold pool Held band 0; queue q band 4; add pool 20 d; add q b; thread {pool.overridden >= 1; open Held}; "
+      "wait q; join; pool.overridden = 0; order bd20")
 
 static struct {
     int waiter; /* the thread */
@@ -179,7 +157,7 @@ static void *open_when_raised(void *raw)
     return NULL;
 }
 
-SCENE(a_serial_queue_is_waited_for_in_the_waiters_band)
+HELD(a_serial_queue_is_waited_for_in_the_waiters_band)
 {
     od_queue *queue = background(1);
     pthread_t opener;
@@ -196,7 +174,7 @@ SCENE(a_serial_queue_is_waited_for_in_the_waiters_band)
     assert_order(queue, "ab", 2);
 }
 
-SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be)
+HELD(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
@@ -218,7 +196,7 @@ static void *wait_in_the_middle(void *group)
 }
 
 /* A thread that is nobody's is in the middle band, and so is what it waits for. */
-SCENE(nothing_is_lent_to_who_has_as_much)
+HELD(nothing_is_lent_to_who_has_as_much)
 {
     od_queue *queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
     od_group *group = od_group_create();
@@ -237,7 +215,7 @@ SCENE(nothing_is_lent_to_who_has_as_much)
 }
 
 /* Of two bands that are served alike each has its turns. */
-SCENE(a_lent_band_and_the_waiters_own_take_turns)
+HELD(a_lent_band_and_the_waiters_own_take_turns)
 {
     enum { OWN = 20, LENT = 4 };
     od_queue *queue = background(OD_UNLIMITED);
@@ -255,7 +233,7 @@ SCENE(a_lent_band_and_the_waiters_own_take_turns)
 }
 
 /* Found by reading: of three, the waiter's own got nothing until it was due by the bound. */
-SCENE(two_lent_bands_leave_the_waiters_own_its_turns)
+HELD(two_lent_bands_leave_the_waiters_own_its_turns)
 {
     enum { OWN = 10, EACH_LENT = 20 };
     od_queue *utility = od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "utility");
@@ -285,7 +263,7 @@ static void note_and_keep(void *raw)
     gate_job(raw);
 }
 
-SCENE(a_thief_takes_what_is_overridden_first)
+HELD(a_thief_takes_what_is_overridden_first)
 {
     for (int is_overridden = 0; is_overridden < 2; is_overridden++) {
         od_pool_options options = options_for(2);
@@ -312,7 +290,7 @@ SCENE(a_thief_takes_what_is_overridden_first)
 }
 
 /* Where nothing is hinted at a worker with one band's work looks no farther; thieves of forks go by no hint at all. */
-SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used)
+HELD(what_is_overridden_is_hinted_at_unless_forks_are_used)
 {
     for (int forks_used = 0; forks_used < 2; forks_used++) {
         od_pool *pool = lone_worker();
@@ -333,7 +311,7 @@ static void end_in_a_child(void *override)
     child_expects(overridden() == 0);
 }
 
-SCENE(a_band_is_overridden_until_the_last_waiter_has_gone_and_in_no_child)
+HELD(a_band_is_overridden_until_the_last_waiter_has_gone_and_in_no_child)
 {
     odi_override first = {.band = OD_BAND_USER_INTERACTIVE}, last = first;
 
@@ -363,7 +341,7 @@ static void *free_the_other_pool(void *unused)
     return unused;
 }
 
-SCENE(a_pool_may_go_while_it_is_lent_to)
+HELD(a_pool_may_go_while_it_is_lent_to)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();

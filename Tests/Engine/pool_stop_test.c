@@ -2,6 +2,7 @@
 #include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 #include "include/od_report.h"
 #include "os/futex.h"
@@ -24,23 +25,9 @@ TEST(without_a_deadline_everything_accepted_runs)
     }
 }
 
-TEST(what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns)
-{
-    od_pool *pool = pool_of(2);
-    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    od_queue *open = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
-    od_group *group = od_group_create();
-    atomic_ullong ran = 0;
-
-    for (int i = 0; i < 1000; i++)
-        od_queue_async(i % 2 ? serial : open, group, OD_QUEUE_BAND, count_job, &ran);
-    assert_stop(pool, INT64_MAX, 1000, 0, 0);
-    assert_int_equal(atomic_load(&ran), 1000);
-    assert_true(od_group_wait(group, 0));
-    release_queues(serial, open);
-    od_group_release(group);
-    od_pool_free(pool);
-}
+SCENE(what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns,
+      "pool 2; queue q width 1; queue r band 3; group g; add q 500 a in g; add r 500 a in g; "
+      "stop ran 1000 cancelled 0 stuck 0; a = 1000; g.pending = 0")
 
 TEST(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named)
 {
@@ -90,212 +77,47 @@ TEST(of_more_stuck_jobs_than_a_report_has_room_for_all_are_counted_and_the_first
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-TEST(jobs_without_a_queue_are_counted_too)
-{
-    od_pool *pool = lone_worker();
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "before");
-    gate door = {0};
-    atomic_ullong ran = 0;
-    od_stop_report report;
+SCENE(jobs_without_a_queue_are_counted_too,
+      "lone; queue q; add q a; wait q; release q; hold pool Door; add pool 200 b band 0; add pool 200 b band 1; "
+      "add pool 200 b band 2; add pool 200 b band 3; add pool 200 b band 4; "
+      "stop in 0 ran 1 cancelled 1000 stuck 1 at none")
 
-    run_in(queue, no_job, NULL);
-    od_queue_release(queue);
-    hold_a_worker(pool, &door);
-    for (int i = 0; i < 1000; i++)
-        od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
-    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
-    assert_report(&report, 1, 1000, 1);
-    assert_null(report.stuck_queues[0]);
-    gate_open(&door);
-    assert_comes_true(nothing_runs(pool));
-    od_pool_free(pool);
-}
-
-TEST(waiters_of_what_a_stop_cancels_are_released)
-{
-    od_pool *pool = lone_worker();
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "waited for");
-    od_group *group = od_group_create();
-    gate door = {0};
-    od_stop_report report;
-    atomic_ullong notified = 0;
-
-    hold_a_worker(pool, &door);
-    for (int i = 0; i < 100; i++)
-        od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    od_group_notify(group, count_job, &notified);
-    od_pool_stop(pool, 0, &report);
-    assert_true(od_group_wait(group, HANG_NS));
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&notified), 1);
-    gate_open(&door);
-    assert_comes_true(nothing_runs(pool));
-    od_group_release(group);
-    end_pool(pool, queue);
-}
+SCENE(waiters_of_what_a_stop_cancels_are_released,
+      "lone; queue q; group g; hold pool Door; add q 100 a in g; notify g told; stop in 0; wait g; wait q; told = 1")
 
 /* ---- queues with a line ---- */
 
-typedef struct {
-    od_pool *pool;
-    od_queue *serial;
-    od_group *group;
-    gate door;
-    atomic_ullong ran;
-} line_scene;
+SCENE(a_stop_cancels_what_waits_behind_a_stuck_serial_job,
+      "lone; queue q width 1; group g; hold q Door; add q 200 a in g; stop in 0 ran 0 cancelled 200 stuck 1; wait g; "
+      "open Door; pool.done -> 201; a = 0")
 
-static void begin_line_scene(line_scene *it)
-{
-    *it = (line_scene){.pool = lone_worker(), .group = od_group_create()};
-    it->serial = od_queue_create(it->pool, OD_BAND_DEFAULT, 1, "serial");
-}
+SCENE(a_stop_cancels_what_waits_in_a_serial_queue,
+      "lone; queue q width 1; group g; hold pool Door; add q 200 a in g; stop in 0 ran 0 cancelled 200 stuck 1; wait g; "
+      "open Door; pool.done -> 201; a = 0")
 
-static void end_line_scene(line_scene *it)
-{
-    gate_open(&it->door);
-    assert_comes_true(nothing_runs(it->pool));
-    od_group_release(it->group);
-    end_pool(it->pool, it->serial);
-}
+SCENE(a_serial_queue_discards_after_a_stop,
+      "lone; queue q width 1; group g; hold pool Door; add q a; stop in 0; discard q 10 a in g; a = 0; inside q; "
+      "outside; wait g")
 
-static void stop_with_a_line(line_scene *it)
-{
-    for (int i = 0; i < 200; i++)
-        od_queue_async(it->serial, it->group, OD_QUEUE_BAND, count_job, &it->ran);
-    assert_stop(it->pool, 0, 0, 200, 1);
-    assert_true(od_group_wait(it->group, HANG_NS)); /* nothing stays accepted for ever */
-    end_line_scene(it);
-    assert_int_equal(atomic_load(&it->ran), 0); /* nothing starts after the deadline */
-}
-
-TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
-{
-    line_scene it;
-
-    begin_line_scene(&it);
-    hold_a_job(it.serial, &it.door);
-    stop_with_a_line(&it);
-}
-
-TEST(a_stop_cancels_what_waits_in_a_serial_queue)
-{
-    line_scene it;
-
-    begin_line_scene(&it);
-    hold_a_worker(it.pool, &it.door);
-    stop_with_a_line(&it);
-}
-
-TEST(a_serial_queue_discards_after_a_stop)
-{
-    line_scene it;
-    od_stop_report report;
-
-    begin_line_scene(&it);
-    hold_a_worker(it.pool, &it.door);
-    od_queue_async(it.serial, NULL, OD_QUEUE_BAND, no_job, NULL);
-    od_pool_stop(it.pool, 0, &report); /* its drainer is among what is discarded */
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran), OD_STOPPED);
-    assert_int_equal(atomic_load(&it.ran), 0);
-    run_synced(it.serial, no_job, NULL); /* does not wait for anybody */
-    assert_true(od_group_wait(it.group, HANG_NS));
-    end_line_scene(&it);
-}
-
-TEST(what_a_suspended_queue_holds_is_cancelled_by_a_stop)
-{
-    line_scene it;
-
-    begin_line_scene(&it);
-    od_queue_suspend(it.serial);
-    for (int i = 0; i < 10; i++)
-        od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    assert_stop(it.pool, INT64_MAX, 0, 10, 0);
-    assert_true(od_group_wait(it.group, HANG_NS));
-    od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    assert_true(od_group_wait(it.group, HANG_NS)); /* discarded at once */
-    od_queue_resume(it.serial);
-    assert_int_equal(atomic_load(&it.ran), 0);
-    assert_int_equal(metrics_of(it.pool).cancelled, 11);
-    end_line_scene(&it);
-}
+SCENE(what_a_suspended_queue_holds_is_cancelled_by_a_stop,
+      "lone; queue q width 1; group g; suspend q; add q 10 a in g; stop ran 0 cancelled 10 stuck 0; wait g; "
+      "add q a in g; wait g; resume q; a = 0; pool.cancelled = 11")
 
 /* Nobody would come for it before that thread, which may be the one that stops. A serial queue's place is held; an open
  * queue's barrier waits for who is inside. */
-TEST(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left)
-{
-    for (uint32_t open = 0; open < 2; open++) {
-        od_pool *pool = pool_of(1);
-        od_queue *queue = od_queue_create_with(
-            pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = open ? OD_UNLIMITED : 1, .shared = open});
-        atomic_ullong ran = 0;
-        od_scope scope;
-
-        run_in(queue, count_job, &ran);
-        od_queue_sync_begin(queue, &scope);
-        od_queue_async_with(queue, NULL, OD_QUEUE_BAND, open ? OD_BARRIER : 0, count_job, &ran);
-        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-        assert_stop(pool, INT64_MAX, 2, 1, 0);
-        od_queue_sync_end(&scope);
-        assert_int_equal(atomic_load(&ran), 2);
-        end_pool(pool, queue);
-    }
-}
+SCENE(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left,
+      "W in serial open: pool 1; W=serial queue q width 1; W=open queue q shared; add q a; wait q; inside q; "
+      "W=serial add q a; W=open add q a barrier; add pool a; stop ran 2 cancelled 1 stuck 0; outside; a = 2")
 
 /* Its drainer is called, and stands in the line of a target that nobody resumes: no stop waits for that. */
-TEST(what_waits_on_a_suspended_target_is_cancelled_by_a_stop)
-{
-    od_pool *pool = pool_of(1);
-    od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
-    od_queue *queue = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
-    atomic_ullong ran = 0;
-
-    od_queue_suspend(target);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-    assert_stop(pool, INT64_MAX, 0, 1, 0);
-    od_queue_resume(target);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 0);
-    end_pool(pool, target);
-}
-
-static struct {
-    od_queue *target, *queue;
-} ahead;
-
-static void *sync_from_the_suspended_target(void *unused)
-{
-    od_scope outer, inner;
-
-    od_queue_sync_begin(ahead.target, &outer);
-    od_queue_suspend(ahead.target);
-    od_queue_suspend(ahead.queue);
-    od_queue_sync_begin(ahead.queue, &inner);
-    od_queue_sync_end(&inner);
-    od_queue_sync_end(&outer);
-    return unused;
-}
+SCENE(what_waits_on_a_suspended_target_is_cancelled_by_a_stop,
+      "pool 1; queue t width 1; queue q width 1 on t; suspend t; add q a; stop ran 0 cancelled 1 stuck 0; resume t; "
+      "wait q; a = 0")
 
 /* The same where it stands ahead of the line, for who holds a place of the target. */
-TEST(a_stop_waits_for_no_drainer_ahead_at_a_suspended_target)
-{
-    od_pool *pool = pool_of(1);
-    pthread_t thread;
-
-    ahead.target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
-    ahead.queue = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = ahead.target});
-    pthread_create(&thread, NULL, sync_from_the_suspended_target, NULL);
-    assert_comes_true(waiting_in(ahead.queue) == 1);
-    od_queue_resume(ahead.queue);
-    assert_true(LOOK(ahead.target, ahead.queue->more->pass_is_ahead));
-    assert_stop(pool, INT64_MAX, 0, 0, 0);
-    od_queue_resume(ahead.target);
-    pthread_join(thread, NULL);
-    end_pool(pool, ahead.queue, ahead.target);
-}
+SCENE(a_stop_waits_for_no_drainer_ahead_at_a_suspended_target,
+      "pool 1; queue t width 2; queue q width 1 on t; thread {inside t; suspend t; suspend q; inside q}; "
+      "q.waiting -> 1; resume q; q.ahead = 1; stop ran 0 cancelled 0 stuck 0; resume t; join")
 
 /* ---- after the deadline, from inside ---- */
 
@@ -442,39 +264,10 @@ TEST(what_the_discarded_submit_is_discarded_after_them)
     }
 }
 
-static struct {
-    od_queue *a, *b;
-    atomic_ullong begun;
-} crossed;
-
-static void sync_onto_a(void *unused)
-{
-    atomic_fetch_add(&crossed.begun, 1);
-    run_synced(crossed.a, no_job, NULL);
-}
-
-static void submit_to_b(void *unused)
-{
-    atomic_fetch_add(&crossed.begun, 1);
-    od_queue_async(crossed.b, NULL, OD_QUEUE_BAND, sync_onto_a, NULL);
-}
-
 /* On their submitter they would be one inside the other. */
-TEST(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded)
-{
-    od_pool *pool = pool_of(1);
-
-    crossed.a = od_queue_create(pool, OD_BAND_DEFAULT, 1, "a");
-    crossed.b = od_queue_create(pool, OD_BAND_DEFAULT, 1, "b");
-    od_queue_async(crossed.a, NULL, OD_QUEUE_BAND, submit_to_b, NULL);
-    assert_comes_true(atomic_load(&crossed.begun) == 2);
-    assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
-    od_queue_async(crossed.a, NULL, OD_QUEUE_BAND, submit_to_b, NULL);
-    end_queue(crossed.a);
-    assert_int_equal(atomic_load(&crossed.begun), 2);
-    assert_int_equal(metrics_of(pool).cancelled, 1);
-    end_pool(pool, crossed.b);
-}
+SCENE(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded,
+      "pool 1; queue q width 1; queue r width 1; add q {begun; add r {begun; inside q}}; begun -> 2; stop; "
+      "add q {begun; add r {begun; inside q}}; wait q; begun = 2; pool.cancelled = 1")
 
 static struct {
     gate door;

@@ -4,6 +4,7 @@
 #include "Support/job_count.h"
 #include "Support/queues.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -44,21 +45,9 @@ static void assert_all_released(const pthread_t *threads)
     join_threads(threads, WAITERS);
 }
 
-QUEUE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited)
-{
-    pthread_t threads[WAITERS];
-
-    waited.group = od_group_create();
-    od_group_enter(waited.group);
-    for (int round = 0; round < 20; round++) {
-        start_waiters(threads, wait_for_the_group, &waited.group->watch);
-        od_group_leave(waited.group);
-        od_group_enter(waited.group);
-        assert_all_released(threads);
-    }
-    od_group_leave(waited.group);
-    od_group_release(waited.group);
-}
+SCENE(a_group_that_is_entered_again_at_once_releases_all_who_waited,
+      "20 times: pool 1; group g; enter g; thread 8 {await g; released}; g.waiters -> 8; leave g; enter g; "
+      "released -> 8; leave g")
 
 /* The same by jobs: the last one's end, and the next one's beginning, of two queues in turn. */
 QUEUE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited)
@@ -183,41 +172,14 @@ QUEUE_TEST(a_wait_is_not_over_time_for_a_notification_of_its_moment)
     }
 }
 
-QUEUE_TEST(a_wait_that_gives_up_is_gone)
-{
-    od_group *group = od_group_create();
-
-    od_group_enter(group);
-    assert_false(od_group_wait(group, MILLISECONDS(1)));
-    assert_int_equal(waiters_of(&group->watch), 0);
-    od_group_leave(group);
-    assert_true(od_group_wait(group, 0));
-    od_group_release(group);
-}
+SCENE(a_wait_that_gives_up_is_gone,
+      "pool 1; group g; enter g; busy g; g.waiters = 0; leave g; wait g")
 
 /* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
  * of them makes it known before. */
-QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for)
-{
-    static const int32_t bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_DEFAULT};
-    od_queue *queue = queue_of(1);
-    atomic_ullong ran = 0;
-
-    for (int round = 0; round < 4; round++) {
-        int32_t band = bands[round % 2];
-
-        for (int i = 0; i < 2; i++)
-            od_queue_async(queue, NULL, bands[i], count_job, &ran);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        od_queue_suspend(queue);
-        od_queue_async(queue, NULL, band, count_job, &ran);
-        assert_false(od_queue_wait(queue, 0));
-        od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-    }
-    assert_int_equal(atomic_load(&ran), 4 * 3);
-    od_queue_release(queue);
-}
+SCENE(what_is_submitted_to_an_unknown_record_is_waited_for,
+      "queue q width 1; add q a band 0; add q a band 2; wait q; suspend q; add q a band 0; busy q; resume q; wait q; "
+      "add q a band 0; add q a band 2; wait q; suspend q; add q a band 2; busy q; resume q; wait q; a = 6")
 
 static uint32_t longest_bucket(const od_group *group)
 {
@@ -322,29 +284,10 @@ QUEUE_TEST(a_count_that_would_overflow_traps_by_name)
     assert_child_traps(enter_too_often, NULL, "WaitGroup.enter()");
 }
 
-static void have_a_cancelled_job_and_wait(void *unused)
-{
-    od_queue_async(waited.queue, waited.group, OD_QUEUE_BAND, no_job, NULL); /* into the worker's own deque */
-    od_queue_suspend(waited.queue);
-    od_queue_cancel_all(waited.queue);
-    od_queue_resume(waited.queue);
-    (void)od_group_wait(waited.group, INT64_MAX);
-    atomic_fetch_add(&waited.released, 1);
-}
-
 /* By seed 0xa0005030: the waiter gave what was cancelled while the queue was closed to the line, which is there no
  * more, that to the pool, and took it from its own deque again, for ever. */
-TEST(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on)
-{
-    od_pool *lone = lone_worker();
-
-    waited.queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "closed");
-    waited.group = od_group_create();
-    atomic_store(&waited.released, 0);
-    od_pool_submit(lone, OD_BAND_DEFAULT, have_a_cancelled_job_and_wait, NULL);
-    assert_comes_true(atomic_load(&waited.released) == 1);
-    od_group_release(waited.group);
-    end_pool(lone, waited.queue);
-}
+SCENE(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on,
+      "lone; queue q; group g; add pool {add q x in g; suspend q; cancel q 1; resume q; await g; released}; "
+      "released -> 1")
 
 GUARDED_PROGRAM

@@ -3,6 +3,7 @@
 #include "Support/crowd.h"
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
 #include "topology/topology.h"
@@ -47,21 +48,8 @@ TEST(jobs_behind_a_batch_wake_a_sleeper)
     }
 }
 
-TEST(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block)
-{
-    enum { BLOCKERS = 6 };
-    od_pool *pool = pool_of(2);
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "resumed");
-    gate door = {0};
-
-    od_queue_suspend(queue);
-    add_many(queue, BLOCKERS, gate_job, &door);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door.waiting) == BLOCKERS); /* all of them at once */
-    gate_open(&door);
-    end_queue(queue);
-    od_pool_free(pool);
-}
+SCENE(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block,
+      "pool 2; queue q; suspend q; add q 6 Door; resume q; Door -> 6")
 
 static struct {
     od_pool *pool;
@@ -251,55 +239,17 @@ TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_som
 }
 
 /* Of ten jobs that a serial queue's drainer took at once, nine wait behind the first. */
-TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
-{
-    od_pool *pool = pool_of(1);
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "suspended");
-    gate door = {0};
-    atomic_ullong ran = 0;
+SCENE(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand,
+      "pool 1; queue q width 1; suspend q; add q Door; add q 9 a; resume q; Door -> 1; suspend q; cancel q 9; "
+      "open Door; wait q; q.pending = 0; resume q; add q a; wait q; a = 1")
 
-    od_queue_suspend(queue);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    add_many(queue, 9, count_job, &ran);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_queue_suspend(queue);
-    assert_int_equal(od_queue_cancel_all(queue), 9);
-    gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS)); /* although it stays suspended */
-    assert_int_equal(od_queue_pending(queue), 0);
-    od_queue_resume(queue);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-    end_queue(queue);
-    assert_int_equal(atomic_load(&ran), 1);
-    od_pool_free(pool);
-}
+SCENE_TRAPS(a_negative_width_is_refused_and_not_a_queue_that_never_runs,
+            "pool 1; queue negative width -1", "od_queue_create: the width is -1",
+            "pool 1; queue negative width 1; width negative -1", "od_queue_set_width: the width is -1")
 
-static void create_a_negative_width(void *unused)
-{
-    (void)od_queue_create(pool_of(1), OD_BAND_DEFAULT, -1, "negative");
-}
-
-static void set_a_negative_width(void *unused)
-{
-    od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -1);
-}
-
-TEST(a_negative_width_is_refused_and_not_a_queue_that_never_runs)
-{
-    assert_child_traps(create_a_negative_width, NULL, "od_queue_create: the width is -1");
-    assert_child_traps(set_a_negative_width, NULL, "od_queue_set_width: the width is -1");
-}
-
-static void submit_in_no_band(void *unused) { (void)od_pool_submit(pool_of(1), (od_band)5, no_job, unused); }
-
-static void create_in_no_band(void *unused) { (void)od_queue_create(pool_of(1), (od_band)5, 1, unused); }
-
-TEST(a_band_that_there_is_not_is_refused)
-{
-    assert_child_traps(submit_in_no_band, NULL, "od_pool_submit: there is no band 5");
-    assert_child_traps(create_in_no_band, NULL, "od_queue_create: there is no band 5");
-}
+SCENE_TRAPS(a_band_that_there_is_not_is_refused,
+            "pool 1; add pool a band 5", "od_pool_submit: there is no band 5",
+            "pool 1; queue q width 1 band 5", "od_queue_create: there is no band 5")
 
 static struct {
     od_queue *queue;

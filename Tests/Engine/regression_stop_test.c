@@ -3,6 +3,7 @@
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -10,32 +11,9 @@
 
 /* A serial queue's drainer takes several jobs at once: those that it has not begun are in no
  * queue any more, and still in the account. */
-TEST(a_stop_counts_what_a_drainer_has_in_hand)
-{
-    enum { BEHIND = 50 }; /* some in the drain batch, some in the queue */
-    od_pool *pool = lone_worker();
-    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    od_group *group = od_group_create();
-    od_stop_report report;
-    gate door = {0};
-    atomic_ullong ran = 0;
-
-    od_queue_suspend(serial);
-    od_queue_async(serial, NULL, OD_QUEUE_BAND, gate_job, &door);
-    for (int i = 0; i < BEHIND; i++)
-        od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
-    od_queue_resume(serial);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
-    assert_report(&report, 0, BEHIND, 1);
-    assert_ptr_equal(report.stuck_queues[0], serial);
-    gate_open(&door);
-    assert_true(od_group_wait(group, HANG_NS));
-    assert_true(od_queue_wait(serial, HANG_NS));
-    assert_int_equal(atomic_load(&ran), 0);
-    od_group_release(group);
-    end_pool(pool, serial);
-}
+SCENE(a_stop_counts_what_a_drainer_has_in_hand,
+      "lone; queue q width 1; group g; suspend q; add q Door; add q 50 a in g; resume q; Door -> 1; "
+      "stop in 2 ran 0 cancelled 50 stuck 1 at q; open Door; wait g; wait q; a = 0")
 
 static void take_a_moment(void *counter)
 {
@@ -71,71 +49,15 @@ TEST(a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_afte
 /* Queues are cancelled one after the other. Where a barrier goes, what stood behind it in the target's
  * line gets a drainer, also for a queue that is not cancelled yet: a job that waits for the stuck one
  * would keep the stop for ever. */
-TEST(a_stop_past_its_deadline_begins_no_job_itself)
-{
-    od_pool *pool = lone_worker();
-    od_queue_options before = {.band = OD_BAND_DEFAULT, .width = 1, .inactive = true};
-    od_queue *on_it[2], *target;
-    gate door = {0};
-    atomic_ullong ran = 0;
-
-    on_it[0] = od_queue_create_with(pool, &before);
-    target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
-    on_it[1] = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
-    od_queue_set_target(on_it[0], target);
-    od_queue_activate(on_it[0]);
-    hold_a_job(target, &door);
-    od_queue_async_with(target, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran);
-    for (int i = 0; i < 2; i++) /* whichever order the queues are cancelled in */
-        od_queue_async(on_it[i], NULL, OD_QUEUE_BAND, count_job, &ran);
-    assert_stop(pool, MILLISECONDS(2), 0, 3, 1);
-    assert_int_equal(atomic_load(&ran), 0);
-    gate_open(&door);
-    assert_comes_true(all_done(pool) == 4); /* it has left the gate */
-    for (int i = 0; i < 2; i++)
-        end_queue(on_it[i]);
-    end_queue(target);
-    assert_int_equal(atomic_load(&ran), 0);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-}
-
-static struct {
-    od_queue *serial;
-    gate door;
-    atomic_ullong ran;
-} on_top;
-
-static void submit_behind_the_gate(void *unused)
-{
-    gate_job(&on_top.door);
-    od_queue_async(on_top.serial, NULL, OD_QUEUE_BAND, count_job, &on_top.ran);
-}
-
-static void wait_for_it_on_the_same_worker(void *unused)
-{
-    od_queue_async(on_top.serial, NULL, OD_QUEUE_BAND, submit_behind_the_gate, NULL);
-    (void)od_queue_wait(on_top.serial, INT64_MAX);
-}
+SCENE(a_stop_past_its_deadline_begins_no_job_itself,
+      "lone; queue q width 1 inactive; queue t width 2; queue r width 1 on t; target q t; activate q; hold t Door; "
+      "add t a barrier; add q a; add r a; stop in 2 ran 0 cancelled 3 stuck 1; a = 0; open Door; pool.done -> 4; "
+      "wait q; wait r; wait t; a = 0")
 
 /* A worker that waits for a queue serves that, and is in the midst of a job then. */
-TEST(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop)
-{
-    od_pool *pool = lone_worker();
-    od_stop_report report;
-
-    on_top.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    atomic_store(&on_top.ran, 0);
-    od_pool_submit(pool, OD_BAND_DEFAULT, wait_for_it_on_the_same_worker, NULL);
-    assert_comes_true(atomic_load(&on_top.door.waiting) == 1);
-    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
-    assert_int_equal(report.stuck, 1);
-    gate_open(&on_top.door);
-    assert_true(od_queue_wait(on_top.serial, HANG_NS));
-    assert_comes_true(all_done(pool) == 3);
-    assert_int_equal(atomic_load(&on_top.ran), 0);
-    end_pool(pool, on_top.serial);
-}
+SCENE(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop,
+      "lone; queue q width 1; add pool {add q {Door; add q a}; await q}; Door -> 1; stop in 2 stuck 1; open Door; "
+      "wait q; pool.done -> 3; a = 0")
 
 static struct {
     od_pool *pool;
@@ -180,36 +102,11 @@ TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
     end_pool(second_stop.pool, queue);
 }
 
-static struct {
-    od_queue *held;
-    atomic_ullong ran;
-} notified;
-
-static void submit_when_notified(void *unused)
-{
-    od_queue_async(notified.held, NULL, OD_QUEUE_BAND, count_job, &notified.ran);
-}
-
 /* The queue was cancelled before the notification came: what it submitted lay behind the stuck job, and
  * was neither run nor cancelled nor stuck. */
-TEST(a_report_counts_what_a_notification_submits_during_the_stop)
-{
-    od_pool *pool = lone_worker();
-    od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
-    od_group *group = od_group_create();
-    gate door = {0};
-
-    notified.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
-    hold_a_job(notified.held, &door);
-    od_queue_async(last, group, OD_QUEUE_BAND, no_job, NULL);
-    od_group_notify(group, submit_when_notified, NULL);
-    assert_stop(pool, 0, 0, 2, 1);
-    gate_open(&door);
-    assert_comes_true(all_done(pool) == 3); /* it has left the gate */
-    assert_int_equal(atomic_load(&notified.ran), 0);
-    od_group_release(group);
-    end_pool(pool, last, notified.held);
-}
+SCENE(a_report_counts_what_a_notification_submits_during_the_stop,
+      "lone; queue q; queue held width 1; group g; hold held Door; add q x in g; notify g {add held a}; "
+      "stop in 0 ran 0 cancelled 2 stuck 1; open Door; pool.done -> 3; a = 0")
 
 static void *stop_without_a_deadline(void *report)
 {
@@ -241,42 +138,10 @@ TEST(a_stop_with_a_deadline_does_not_wait_for_one_without)
 
 /* ---- without a deadline ---- */
 
-static struct {
-    od_pool *pool;
-    od_queue *queue;
-    od_group *group;
-    atomic_ullong inner;
-    atomic_bool begun, waited;
-} waits;
-
-/* Begins while the pool runs, and submits what it waits for while it stops. */
-static void submit_and_wait_for_it(void *unused)
-{
-    atomic_store(&waits.begun, true);
-    if (!COMES_TRUE(odi_load_relaxed(&waits.pool->team.attention) & ODI_STOPPING))
-        return;
-    od_queue_async(waits.queue, waits.group, OD_QUEUE_BAND, count_job, &waits.inner);
-    atomic_store(&waits.waited, od_group_wait(waits.group, HANG_NS));
-}
-
-TEST(a_stop_without_a_deadline_runs_what_a_job_waits_for)
-{
-    static const int32_t widths[] = {OD_UNLIMITED, 1};
-
-    for (int i = 0; i < 2; i++) {
-        memset(&waits, 0, sizeof waits);
-        waits.pool = pool_of(1);
-        waits.queue = od_queue_create(waits.pool, OD_BAND_DEFAULT, widths[i], "waited for");
-        waits.group = od_group_create();
-        od_pool_submit(waits.pool, OD_BAND_DEFAULT, submit_and_wait_for_it, NULL);
-        assert_comes_true(atomic_load(&waits.begun));
-        assert_stop(waits.pool, INT64_MAX, 2, 0, 0);
-        assert_true(atomic_load(&waits.waited));
-        assert_int_equal(atomic_load(&waits.inner), 1);
-        od_group_release(waits.group);
-        end_pool(waits.pool, waits.queue);
-    }
-}
+SCENE(a_stop_without_a_deadline_runs_what_a_job_waits_for,
+      "W in 0 1: pool 1; queue q width W; group g; "
+      "add pool {begun; pool.stopping -> 1; add q inner in g; wait g; waited}; begun -> 1; "
+      "stop ran 2 cancelled 0 stuck 0; waited = 1; inner = 1")
 
 static void spin(uint32_t pauses)
 {
@@ -329,23 +194,8 @@ TEST(no_accepted_job_is_lost_by_a_stop_without_a_deadline)
 
 /* ---- accounts ---- */
 
-TEST(what_a_cancel_discarded_before_a_stop_is_in_its_report)
-{
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
-    for (int i = 0; i < 3; i++) {
-        od_pool *pool = pool_of(1);
-        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "cancelled");
-        atomic_ullong ran = 0;
-
-        od_queue_suspend(queue);
-        add_many(queue, 10, count_job, &ran);
-        assert_int_equal(od_queue_cancel_all(queue), 10);
-        assert_stop(pool, INT64_MAX, 0, 10, 0);
-        assert_int_equal(atomic_load(&ran), 0);
-        end_pool(pool, queue);
-    }
-}
+SCENE(what_a_cancel_discarded_before_a_stop_is_in_its_report,
+      "W in 0 1 2: pool 1; queue q width W; suspend q; add q 10 a; cancel q 10; stop ran 0 cancelled 10 stuck 0; a = 0")
 
 /* `had_jobs`: it has records, which the pool is not asked for again. */
 TEST(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted)

@@ -4,6 +4,7 @@
 #include "Support/crowd.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/scenes.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -16,7 +17,7 @@
 
 static struct {
     od_pool *pool;
-    od_queue *queue, *other, *child;
+    od_queue *queue, *other;
     od_group *group;
     pthread_mutex_t mutex;
     atomic_int holds, ended, nested;
@@ -48,9 +49,9 @@ static void begin_with(int32_t queue, int32_t other)
 
 static void end(void)
 {
-    od_queue *queues[] = {scene.child, scene.queue, scene.other};
+    od_queue *queues[] = {scene.queue, scene.other};
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         if (queues[i] != NULL)
             od_queue_release(queues[i]);
     }
@@ -60,36 +61,10 @@ static void end(void)
 
 /* ---- a stranger on top of a waiter ---- */
 
-static void hold_and_wait(void *unused)
-{
-    pthread_mutex_lock(&scene.mutex);
-    atomic_store(&scene.holds, 1);
-    (void)od_group_wait(scene.group, INT64_MAX);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
-
-static void hold(void *unused)
-{
-    pthread_mutex_lock(&scene.mutex);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
-
 /* Without another thread to be had the second job waits until the first has ended, however long that is. */
-TEST(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top)
-{
-    begin(lone_worker());
-    od_group_enter(scene.group);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold_and_wait, NULL);
-    assert_comes_true(atomic_load(&scene.holds) == 1);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold, NULL);
-    usleep(60000); /* a waiter looked for something to run after 20 ms once */
-    assert_int_equal(atomic_load(&scene.ended), 0);
-    od_group_leave(scene.group);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    end();
-}
+SCENE(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top,
+      "lone; group g; enter g; add pool {lock; holds; await g; unlock; ended}; holds -> 1; "
+      "add pool {lock; unlock; ended}; pause 60; ended = 0; leave g; ended -> 2")
 
 enum { QUEUES = 80 };
 static od_queue *queues[QUEUES];
@@ -129,22 +104,9 @@ TEST(more_serial_queues_wait_than_there_are_threads)
 
 static void note_nested(void *unused) { atomic_fetch_add(&scene.nested, 1); }
 
-static void wait_briefly(void *unused)
-{
-    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, note_nested, NULL);
-    bool empty = od_group_wait(scene.group, 50 * ODI_MILLISECOND);
-    atomic_store(&scene.holds, empty ? -1 : 1 + atomic_load(&scene.nested));
-}
-
 /* How long that would take nobody knows. */
-TEST(a_wait_with_a_deadline_runs_not_even_what_it_waits_for)
-{
-    begin_with(OD_UNLIMITED, NO_QUEUE);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_briefly, NULL);
-    assert_comes_true(atomic_load(&scene.nested) == 1);
-    assert_int_equal(atomic_load(&scene.holds), 1);
-    end();
-}
+SCENE(a_wait_with_a_deadline_runs_not_even_what_it_waits_for,
+      "lone; queue q; group g; add pool {add q nested in g; busy g; nested = 0}; nested -> 1")
 
 static void branch(void *raw)
 {
@@ -199,136 +161,33 @@ TEST(who_has_run_all_that_it_waits_for_gives_nobody_its_place)
     end();
 }
 
-static void flood_then_wait(void *unused)
-{
-    for (int i = 0; i < 100; i++) /* strangers, more than a thief can reach at once */
-        od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
-    for (int i = 0; i < 3; i++)
-        od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, crowd_visit, &scene.inside);
-    (void)od_group_wait(scene.group, INT64_MAX);
-    atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
-}
+SCENE(what_is_waited_for_is_taken_from_behind_strangers,
+      "lone; queue q; group g; add pool {add pool 100 x; add q 3 a in g; await g; a = 3; x = 0}; x -> 100")
 
-TEST(what_is_waited_for_is_taken_from_behind_strangers)
-{
-    begin_with(OD_UNLIMITED, NO_QUEUE);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, flood_then_wait, NULL);
-    assert_comes_true(atomic_load(&scene.nested) == 100);
-    assert_int_equal(atomic_load(&scene.holds), 3);
-    end();
-}
-
-static void drain_and_wait(void *unused)
-{
-    add_many(scene.other, 3, crowd_visit, &scene.inside);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
-    (void)od_queue_wait(scene.other, INT64_MAX);
-    atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
-}
-
-TEST(who_waits_for_a_serial_queue_runs_it_and_nothing_else)
-{
-    begin_with(NO_QUEUE, 1);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_and_wait, NULL);
-    assert_comes_true(atomic_load(&scene.nested) == 1);
-    assert_int_equal(atomic_load(&scene.holds), 3);
-    end();
-}
-
-static void submit_behind(void *unused)
-{
-    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, hold, NULL);
-}
-
-static void drain_while_holding(void *unused)
-{
-    pthread_mutex_lock(&scene.mutex);
-    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
-    od_queue_notify(scene.other, submit_behind, NULL);
-    (void)od_queue_wait(scene.other, INT64_MAX);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
+SCENE(who_waits_for_a_serial_queue_runs_it_and_nothing_else,
+      "lone; queue q width 1; add pool {add q 3 a; add pool x; await q; a = 3; x = 0}; x -> 1")
 
 /* The same drainer came to it: the wait was over with the job before. */
-TEST(what_comes_when_the_wait_is_over_is_a_stranger)
-{
-    begin_with(NO_QUEUE, 1);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_while_holding, NULL);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 1);
-    end();
-}
-
-/* A job waits for a target of this width, on which a queue is. So many have run by then, and one more behind. */
-static void wait_for_a_target(od_pool *pool, int32_t width, void (*wait)(void *child), int nested)
-{
-    begin(pool);
-    scene.other = queue_of_the_scene(width, "target");
-    scene.child = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other});
-    od_pool_submit(pool, OD_BAND_DEFAULT, wait, scene.child);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), nested);
-    end();
-}
-
-static void drain_a_child_while_holding(void *child)
-{
-    pthread_mutex_lock(&scene.mutex);
-    od_queue_async(child, NULL, OD_QUEUE_BAND, note_nested, NULL);
-    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
-    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
-    (void)od_queue_wait(scene.other, INT64_MAX);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
+SCENE(what_comes_when_the_wait_is_over_is_a_stranger,
+      "lone; queue q width 1; add pool {lock; add q a; notify q {add q {lock; unlock; ended}}; await q; unlock; ended}; "
+      "ended -> 2; a = 1")
 
 /* What stands in its line before its own jobs has to run first, and nothing behind them. */
-TEST(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before)
-{
-    wait_for_a_target(lone_worker(), 1, drain_a_child_while_holding, 2);
-}
-
-static void cancel_the_other(void *unused)
-{
-    od_queue_cancel_all(scene.other);
-    atomic_fetch_add(&scene.nested, 1);
-}
-
-static void drain_a_child_that_cancels_while_holding(void *child)
-{
-    pthread_mutex_lock(&scene.mutex);
-    od_queue_async(child, NULL, OD_QUEUE_BAND, cancel_the_other, NULL);
-    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
-    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
-    (void)od_queue_wait(scene.other, INT64_MAX);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
+SCENE(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before,
+      "lone; queue t width 1; queue q width 1 on t; "
+      "add pool {lock; add q a; add t a; add q {lock; unlock; ended}; await t; unlock; ended}; ended -> 2; a = 2")
 
 /* Behind the first job of the queue on it nothing is left that is waited for, and nothing in the target's line. */
-TEST(who_waits_for_a_target_that_is_cancelled_meanwhile_runs_no_more_of_the_queues_on_it)
-{
-    wait_for_a_target(lone_worker(), 1, drain_a_child_that_cancels_while_holding, 1);
-}
-
-static void drain_a_concurrent_target_while_holding(void *child)
-{
-    pthread_mutex_lock(&scene.mutex);
-    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
-    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
-    (void)od_queue_wait(scene.other, INT64_MAX);
-    pthread_mutex_unlock(&scene.mutex);
-    atomic_fetch_add(&scene.ended, 1);
-}
+SCENE(who_waits_for_a_target_that_is_cancelled_meanwhile_runs_no_more_of_the_queues_on_it,
+      "lone; queue t width 1; queue q width 1 on t; "
+      "add pool {lock; add q {cancel t 1; a}; add t a; add q {lock; unlock; ended}; await t; unlock; ended}; "
+      "ended -> 2; a = 1")
 
 /* The random programs found it: the jobs of a queue on it are none of those that are waited for, and these
  * need not wait for them. */
-TEST(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it)
-{
-    wait_for_a_target(pool_of(1), OD_UNLIMITED, drain_a_concurrent_target_while_holding, 1);
-}
+SCENE(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it,
+      "pool 1; queue t; queue q width 1 on t; "
+      "add pool {lock; add q {lock; unlock; ended}; add t a; await t; unlock; ended}; ended -> 2; a = 1")
 
 /* ---- where it runs ---- */
 
@@ -342,78 +201,16 @@ static void wait_in_a_queue(int32_t width, void (*wait)(void *unused), int ends)
     end();
 }
 
-static void look_around(void *unused)
-{
-    od_scope scope;
-
-    atomic_fetch_add(&scene.nested, od_queue_is_current(scene.queue));
-    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
-    od_queue_sync_begin(scene.queue, &scope); /* of width two: there is another place */
-    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
-    od_queue_sync_end(&scope);
-    atomic_fetch_add(&scene.ended, 1);
-}
-
-static void wait_and_look_around(void *unused)
-{
-    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, look_around, NULL);
-    (void)od_group_wait(scene.group, INT64_MAX);
-    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
-    atomic_fetch_add(&scene.ended, 1);
-}
-
-TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue) { wait_in_a_queue(2, wait_and_look_around, 2); }
-
-static void count_itself(void *unused) { atomic_fetch_add(&scene.ended, 1); }
-
-static od_queue *full; /* of width two, where what does not fit runs on its submitter */
-
-static void look_outwards(void *unused)
-{
-    atomic_fetch_add(&scene.nested, od_queue_of_thread(0) != full);
-    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
-    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
-    atomic_fetch_add(&scene.ended, 1);
-}
-
-static void fill_up_and_look_outwards(void *unused)
-{
-    od_scope of_full, within;
-
-    od_queue_sync_begin(full, &of_full);
-    od_queue_sync_begin(scene.queue, &within);
-    od_queue_suspend(full);
-    od_queue_async(full, NULL, OD_QUEUE_BAND, count_itself, NULL);
-    od_queue_async(full, NULL, OD_QUEUE_BAND, look_outwards, NULL);
-    atomic_fetch_add(&scene.nested, atomic_load(&scene.ended) != 1); /* it ran within that call */
-    atomic_fetch_add(&scene.nested, od_queue_of_thread(0) != scene.queue);
-    od_queue_resume(full);
-    od_queue_sync_end(&within);
-    od_queue_sync_end(&of_full);
-}
-
-static void wait_for_one_that_fills_up(void *unused)
-{
-    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, fill_up_and_look_outwards, NULL);
-    (void)od_group_wait(scene.group, INT64_MAX);
-}
+SCENE(what_a_waiter_runs_is_not_inside_the_waiters_queue,
+      "lone; queue q width 2; queue r; group g; "
+      "add q {add r {q.current = 0; r.current = 1; inside q; q.current = 1; outside; ended} in g; await g; "
+      "q.current = 1; ended}; ended -> 2")
 
 /* The random programs found it: the first two of these were nowhere, and the innermost one was the second. */
-TEST(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order)
-{
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 2, .label = "full", .pending_limit = 1,
-                                .overflow = OD_OVERFLOW_RUNS};
-
-    begin(lone_worker());
-    full = od_queue_create_with(scene.pool, &options);
-    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "within");
-    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_for_one_that_fills_up, NULL);
-    assert_comes_true(atomic_load(&scene.ended) == 2);
-    assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(full);
-    end();
-}
+SCENE(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order,
+      "lone; queue full width 2 limit 1 runs; queue q; queue r; group g; "
+      "add pool {add r {inside full; inside q; suspend full; add full a; add full {full.here = 1; q.current = 1; "
+      "r.current = 1; a}; a = 1; q.here = 1; resume full} in g; await g}; a -> 2")
 
 static void report_itself(void *unused)
 {
@@ -447,22 +244,10 @@ static void wait_and_report(void *unused)
 
 TEST(reports_name_what_runs_and_not_what_waits_below) { wait_in_a_queue(1, wait_and_report, 1); }
 
-static void count_both(void *unused)
-{
-    atomic_fetch_add(&scene.nested, od_queue_running(scene.queue) != 1);
-    atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 1);
-}
-
-static void wait_and_count(void *unused)
-{
-    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, count_both, NULL);
-    (void)od_group_wait(scene.group, INT64_MAX);
-    atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 0);
-    atomic_fetch_add(&scene.ended, 1);
-}
-
 /* The one on top was counted twice, and the one below not at all. */
-TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each) { wait_in_a_queue(1, wait_and_count, 1); }
+SCENE(what_runs_on_top_of_a_wait_and_what_waits_are_one_each,
+      "lone; queue q width 1; queue r; group g; "
+      "add q {add r {q.running = 1; r.running = 1} in g; await g; r.running = 0; ended}; ended -> 1")
 
 /* As if it had noted the time just before. */
 TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
@@ -526,26 +311,9 @@ TEST(what_a_waiter_runs_has_none_of_its_words_and_leaves_them)
 
 /* ---- a queue that is suspended ---- */
 
-static void suspend_and_wait(void *unused)
-{
-    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, crowd_visit, &scene.inside);
-    od_queue_suspend(scene.queue);
-    atomic_store(&scene.holds, 1);
-    (void)od_group_wait(scene.group, INT64_MAX);
-}
-
-TEST(a_waiter_runs_nothing_of_a_queue_that_it_has_suspended)
-{
-    begin(pool_of(1));
-    scene.queue = queue_of_the_scene(OD_UNLIMITED, "suspended");
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, suspend_and_wait, NULL);
-    assert_comes_true(atomic_load(&scene.holds) == 1);
-    assert_true(all_has_run_that_can(scene.pool));
-    assert_int_equal(atomic_load(&scene.inside.visits), 0);
-    od_queue_resume(scene.queue);
-    assert_comes_true(atomic_load(&scene.inside.visits) == 1);
-    end();
-}
+SCENE(a_waiter_runs_nothing_of_a_queue_that_it_has_suspended,
+      "pool 1; queue q; group g; add pool {add q a in g; suspend q; holds; await g}; holds -> 1; settle; a = 0; "
+      "resume q; a -> 1")
 
 /* ---- where it forks ---- */
 
@@ -636,39 +404,10 @@ TEST(the_moment_of_a_notification_that_forks_is_the_parents)
 
 /* ---- a place in line ---- */
 
-static atomic_int order[2], next_in_order;
-
-static void note_order(void *number)
-{
-    atomic_store(&order[atomic_fetch_add(&next_in_order, 1)], (int)(intptr_t)number);
-}
-
-static gate door;
-
-static void leave_a_stranger_and_sync(void *unused)
-{
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &door);
-    atomic_store(&scene.holds, 1);
-    run_synced(scene.queue, note_order, (void *)1);
-}
-
 /* It lost it every 20 ms, to come back at the end of the line if a stranger on top of it lasted. */
-TEST(a_sync_caller_keeps_its_place_in_line)
-{
-    od_scope scope;
-
-    begin_with(1, NO_QUEUE);
-    od_queue_sync_begin(scene.queue, &scope);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, leave_a_stranger_and_sync, NULL);
-    assert_comes_true(waiting_in(scene.queue) == 1);
-    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, note_order, (void *)2);
-    usleep(60000);
-    od_queue_sync_end(&scope);
-    gate_open(&door);
-    assert_comes_true(atomic_load(&next_in_order) == 2);
-    assert_int_equal(atomic_load(&order[0]), 1);
-    end();
-}
+SCENE(a_sync_caller_keeps_its_place_in_line,
+      "lone; queue q width 1; inside q; add pool {add pool Door; inside q; a}; q.waiting -> 1; add q b; pause 60; "
+      "outside; open Door; order ab")
 
 /* ---- a place among the workers ---- */
 

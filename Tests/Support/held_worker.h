@@ -6,7 +6,7 @@
 #include "Support/looks.h"
 #include "Support/pools.h"
 
-#define SCENE(name) TEST_WITH(name, hold_the_worker, free_the_pool)
+#define HELD(name) TEST_WITH(name, hold_the_worker, free_the_pool)
 
 enum { DEFAULTS = 20, MOST_LETTERS = 64 };
 
