@@ -280,6 +280,22 @@ TEST(who_leaves_in_the_midst_of_a_wait_leaves_a_place_that_does_not_wait)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+TEST(a_section_that_began_before_an_external_thread_came_ends_nothing_of_its_own)
+{
+    od_pool *pool = pool_without_monitor(1);
+    od_fork_scope scope;
+
+    od_blocking_begin();
+    od_forks_enter(pool, &scope);
+    od_blocking_end();
+    od_blocking_begin();
+    bool waits = odi_load_relaxed(&odi_external_at(&pool->team, 0)->says_blocking); /* relaxed: of this thread */
+    od_blocking_end();
+    od_forks_leave(&scope);
+    assert_true(waits);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void free_under_an_external(void *unused)
 {
     od_pool *pool = pool_of(1);

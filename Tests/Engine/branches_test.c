@@ -357,8 +357,10 @@ TEST(a_stack_of_forks_is_crowded_from_its_half_on)
 
 /* ---- what branches inherit ---- */
 
-static atomic_int inherited, elsewhere;
+static atomic_int inherited, elsewhere, bare;
 static pthread_t owner_thread;
+
+static void look_for_no_work(void *unused) { atomic_fetch_add(&bare, od_thread_work() == unused); }
 
 static void look_at_work(void *word)
 {
@@ -387,6 +389,9 @@ TEST(a_stolen_branch_works_for_its_owners_work)
     od_thread_set_work(NULL);
     assert_true(atomic_load(&elsewhere) > 0);
     assert_int_equal(atomic_load(&inherited), rounds);
+    submit_many(pool, 20, look_for_no_work, NULL);
+    assert_comes_true(all_done(pool) == 20);
+    assert_int_equal(atomic_load(&bare), 20); /* the thief's own is what it was */
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 

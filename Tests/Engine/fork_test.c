@@ -5,6 +5,7 @@
 #include "Support/watchdog.h"
 
 #include "gate/queue.h"
+#include "include/od_report.h"
 #include "include/od_timer.h"
 #include "job/group.h"
 #include "reclaim/reclaim.h"
@@ -44,6 +45,29 @@ static void set_up_queues(void)
 }
 
 static void tear_down_queues(void) { end_pool(pool, serial, open_queue); }
+
+enum { MANY = 100 }; /* more than a piece of their memory has room for */
+static od_queue *many[MANY];
+
+static void expect_nothing_in_any(void *unused)
+{
+    for (int i = 0; i < MANY; i++)
+        child_expects(od_queue_pending(many[i]) == 0);
+}
+
+TEST(of_many_queues_each_is_told_of_and_empty_in_a_child)
+{
+    pool = pool_of(1);
+    for (int i = 0; i < MANY; i++) {
+        many[i] = od_queue_create_with(pool, &(od_queue_options){.width = 1, .inactive = true});
+        od_queue_async(many[i], NULL, OD_QUEUE_BAND, no_job, NULL);
+    }
+    assert_int_equal(od_pool_report_queues(pool, NULL, 0), MANY);
+    assert_child_succeeds(expect_nothing_in_any, NULL);
+    for (int i = 0; i < MANY; i++)
+        od_queue_release(many[i]);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
 
 /* Whatever another thread of the parent had begun. */
 TEST(a_child_of_an_unused_pool_can_use_it)

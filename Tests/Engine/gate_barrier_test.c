@@ -309,7 +309,7 @@ SCENE_TRAPS(a_sync_barrier_from_ones_own_job_traps_by_name,
 
 SCENE(an_enforced_band_may_be_lower_than_the_queues,
       "queue q; add q {pool.band = 4; a} band 4 enforced; add q {pool.band = 2; a} band 4; "
-      "add q {pool.band = 2; a} enforced; wait q; a = 3")
+      "add q {pool.band = 2; a} enforced; add q {pool.band = 2; a} band 5 enforced; wait q; a = 4")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

@@ -35,6 +35,20 @@ static void remember(void *context)
     called_with = context;
 }
 
+/* Before there is any. */
+static void reserve_in_little_space(void *unused)
+{
+    rlim_t most = ((rlim_t)status_field("VmSize") << 10) + ODI_RECORDS * sizeof(odi_record) / 4 * 3;
+
+    child_expects(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
+    child_expects(odi_records_reserve());
+}
+
+TEST_UNSANITIZED(where_there_is_no_address_space_for_all_records_there_is_some_for_fewer, NULL, NULL)
+{
+    assert_child_succeeds(reserve_in_little_space, NULL);
+}
+
 TEST(a_plain_job_says_function_context_and_tag)
 {
     static const uint32_t tags[] = {0, ODI_TAG_WRAPPED, ODI_TAG_INTERNAL, 3, 12345, ODI_JOB_NEAR_TAGS - 1};

@@ -413,6 +413,25 @@ TEST(limits_are_followed_while_all_workers_are_in_jobs)
     od_pool_free(pool);
 }
 
+/* Where the token's holder waits awake it says on which CPU. */
+TEST(workers_wait_awake_where_there_are_two_cpus_and_not_with_one)
+{
+    for (int cpus = 1; cpus <= 2; cpus++) {
+        atomic_store(&cpus_allowed, cpus);
+        od_pool *pool = pool_with(options_for(1), (odi_pool_world){.source = &source});
+        odi_atomic(int) *spun_on = &pool->team.sites[0].searcher_cpu;
+
+        odi_store_relaxed(spun_on, -7); /* relaxed, both: a hint */
+        for (uint64_t job = 1; job <= 20 || (cpus == 2 && job < 10000 && odi_load_relaxed(spun_on) == -7); job++) {
+            od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+            assert_comes_true(all_done(pool) == job);
+        }
+        assert_true(all_has_run_that_can(pool));
+        assert_int_equal(odi_load_relaxed(spun_on) == -7, cpus == 1);
+        od_pool_free(pool);
+    }
+}
+
 TEST(more_cpus_than_1024_have_1024_workers)
 {
     atomic_store(&cpus_allowed, 1500);
@@ -619,6 +638,7 @@ TEST(a_missing_thread_is_said_once)
     char *said = strstr(it.said, "could not be started");
     assert_non_null(said);
     assert_null(strstr(said + 1, "could not be started"));
+    assert_non_null(strstr(said, "; it has 0 workers: what is submitted is refused\n"));
 }
 
 static atomic_int threads_to_grant;

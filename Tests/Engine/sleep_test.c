@@ -92,12 +92,14 @@ IDLE_TEST(the_epoch_rolls_over_without_touching_the_sleepers)
     assert_true(odi_idle_nobody(&idle));
 }
 
-IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep)
+IDLE_TEST(waking_all_or_rousing_turns_back_who_is_on_the_way_to_sleep)
 {
-    uint32_t epoch = odi_idle_announce(&idle, false);
-    odi_idle_wake_all(&idle);
-    wait_from(epoch, ODI_FOREVER);
-    assert_false(odi_idle_leave(&idle)); /* nobody gave it the token */
+    for (int rouses = 0; rouses <= 1; rouses++) {
+        uint32_t epoch = odi_idle_announce(&idle, false);
+        rouses ? odi_idle_rouse(&idle, 0) : odi_idle_wake_all(&idle);
+        wait_from(epoch, ODI_FOREVER);
+        assert_false(odi_idle_leave(&idle)); /* nobody gave it the token */
+    }
 }
 
 typedef struct {

@@ -443,6 +443,11 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     assert_int_equal(od_pool_workers(pool), 1);
     open_their_gates(blockers);
     assert_comes_true(all_done(pool) == 8 && metrics_of(pool).active == 1);
+    uint64_t reached = metrics_of(pool).spare_cap_reached;
+    static const int changes[] = {4, -1, -3}; /* who goes on reaches nothing */
+    for (int i = 0; i < 3; i++)
+        odi_team_count_blocked(&pool->team, changes[i]);
+    assert_int_equal(metrics_of(pool).spare_cap_reached, reached + 1);
     blockers[0] = (blocker){.says_so = true};
     od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[0]);
     od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
