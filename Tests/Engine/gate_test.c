@@ -114,8 +114,8 @@ SCENE(the_widest_width_is_a_width,
 
 SCENE(a_narrower_width_holds_for_what_starts_afterwards,
       "queue q; hold q 3 Door; add q 500 {come; a; go}; width q 1; add q 500 {come; a; go}; open Door; wait q; "
-      "a = 1000; pool.most <= 4; anew; add q 500 {come; a; go}; wait q; pool.most = 1; width q 0; "
-      "add q 500 {come; a; go}; wait q; a = 2000")
+      "a = 1000; pool.most <= 4; anew; add q 500 {come; a; go}; wait q; pool.most = 1; "
+      "hold q 1 Only; add q a; settle; a = 1500; open Only; width q 0; add q 500 {come; a; go}; wait q; a = 2001")
 
 /* ---- suspension ---- */
 
