@@ -201,17 +201,19 @@ void hostile_machine_changes(run *it)
 
 /* ---- freezes ---- */
 
-static atomic_int frozen;
+static atomic_int frozen, held; /* who is to be held, and who has been last */
 
 /* Holds the thread wherever it was: between any two instructions of the engine. */
 static void hold(int signal)
 {
-    int error = errno;
+    int error = errno, self = (int)syscall(SYS_gettid);
     struct timespec rest = {0, 1000000};
 
     (void)signal;
-    while (atomic_load(&frozen) == (int)syscall(SYS_gettid))
+    while (atomic_load(&frozen) == self) {
+        atomic_store(&held, self);
         nanosleep(&rest, NULL);
+    }
     errno = error;
 }
 
@@ -241,11 +243,12 @@ static void freeze_one(run *it, prng *random, bool by_group)
         cgroup_write("freezer", getpid(), "freezer.state", "THAWED");
         atomic_fetch_add(&it->events, moved);
     } else {
+        atomic_store(&held, 0);
         atomic_store(&frozen, id);
-        bool sent = syscall(SYS_tgkill, getpid(), id, SIGPROF) == 0;
+        (void)syscall(SYS_tgkill, getpid(), id, SIGPROF);
         odi_clock_sleep(until);
         atomic_store(&frozen, 0);
-        atomic_fetch_add(&it->events, sent);
+        atomic_fetch_add(&it->events, atomic_load(&held) == id); /* one that blocked the signal was not */
     }
     odi_clock_sleep(2 * ODI_MILLISECOND);
 }
