@@ -2,6 +2,7 @@
 #include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/watchdog.h"
 
 #include "gate/queue.h"
@@ -11,7 +12,7 @@
 #include "reclaim/reclaim.h"
 
 static od_pool *pool;
-static od_queue *serial, *open_queue, *on_serial;
+static od_queue *serial, *open_queue;
 
 /* What a child does with everything that it inherits. */
 static void use_everything(void *unused)
@@ -36,6 +37,12 @@ static void use_everything(void *unused)
     child_expects(od_queue_cancel_all(serial) == 0);
     od_group_release(group);
 }
+
+/* The same as steps: a serial queue is s, an open one o. */
+#define EVERYTHING                                                                        \
+    "pool.blocked = 0; queue x width 1 inactive; target x s; release x; group h; add pool 10 b band 0; add pool 10 b band 1; " \
+    "add pool 10 b band 2; add pool 10 b band 3; add pool 10 b band 4; add o 50 b in h; add s 50 b in h; wait h; b -> 150; "   \
+    "inside s; outside; wait o; cancel s 0"
 
 static void set_up_queues(void)
 {
@@ -167,108 +174,21 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
     tear_down_queues();
 }
 
-static void use_everything_and_run_none_of(void *parents_jobs)
-{
-    use_everything(NULL);
-    child_expects(od_queue_pending(serial) == 0 && od_queue_pending(on_serial) == 0);
-    run_in(on_serial, no_job, NULL);
-    child_expects(od_queue_wait(on_serial, HANG_NS));
-    child_expects(atomic_load((atomic_ullong *)parents_jobs) == 0);
-}
-
-TEST(what_waited_is_the_parents)
-{
-    gate door = {0};
-    atomic_ullong ran = 0;
-
-    set_up_queues();
-    od_group *group = od_group_create();
-    on_serial = od_queue_create_with(pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = serial});
-    od_queue_async(serial, group, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    for (int i = 0; i < 100; i++)
-        od_queue_async(i % 2 ? serial : on_serial, group, OD_QUEUE_BAND, count_job, &ran);
-    assert_child_succeeds(use_everything_and_run_none_of, &ran); /* nor waits for the gate */
-    assert_int_equal(atomic_load(&ran), 0);
-    gate_open(&door);
-    assert_true(od_group_wait(group, HANG_NS));
-    assert_int_equal(atomic_load(&ran), 100);
-    od_group_release(group);
-    od_queue_release(on_serial);
-    tear_down_queues();
-}
-
-static void run_a_barrier(void *unused)
-{
-    od_queue_resume(open_queue);
-    od_queue_async_with(open_queue, NULL, OD_QUEUE_BAND, OD_BARRIER, no_job, NULL);
-    child_expects(od_queue_wait(open_queue, HANG_NS));
-}
+SCENE(what_waited_is_the_parents,
+      "pool 2; queue s width 1; queue o band 3; queue r width 1 on s; group g; hold s Door in g; add s 50 a in g; "
+      "add r 50 a in g; child {" EVERYTHING "; s.pending = 0; r.pending = 0; add r c; wait r; a = 0}; a = 0; open Door; "
+      "wait g; a = 100")
 
 /* It was closed, and not complete: what went to the pool before is the parent's alone. */
-TEST(a_childs_barrier_waits_for_no_job_of_its_parents)
-{
-    gate door = {0};
+SCENE(a_childs_barrier_waits_for_no_job_of_its_parents,
+      "pool 2; queue q; hold q Door; suspend q; child {resume q; add q a barrier; wait q}; resume q; open Door; wait q")
 
-    set_up_queues();
-    od_queue_async(open_queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_queue_suspend(open_queue);
-    assert_child_succeeds(run_a_barrier, NULL);
-    od_queue_resume(open_queue);
-    gate_open(&door);
-    assert_true(od_queue_wait(open_queue, HANG_NS));
-    tear_down_queues();
-}
+SCENE(a_child_makes_none_of_its_parents_notifications,
+      "pool 2; group g; enter g; notify g told; child {enter g; busy g; leave g; wait g; notify g a; told = 0}; "
+      "leave g; told = 1")
 
-static od_group *parents_group;
-
-static void empty_the_parents_group(void *counter)
-{
-    od_group_enter(parents_group);
-    child_expects(!od_group_wait(parents_group, 0));
-    od_group_leave(parents_group);
-    child_expects(od_group_wait(parents_group, HANG_NS));
-    od_group_notify(parents_group, no_job, NULL);
-    child_expects(atomic_load((atomic_ullong *)counter) == 0);
-}
-
-TEST(a_child_makes_none_of_its_parents_notifications)
-{
-    atomic_ullong notified = 0;
-
-    set_up_queues();
-    parents_group = od_group_create();
-    od_group_enter(parents_group);
-    od_group_notify(parents_group, count_job, &notified);
-    assert_child_succeeds(empty_the_parents_group, &notified);
-    od_group_leave(parents_group);
-    assert_int_equal(atomic_load(&notified), 1);
-    od_group_release(parents_group);
-    tear_down_queues();
-}
-
-static outcome from_inside;
-static atomic_bool forked_inside;
-
-static void fork_in_a_job(void *unused)
-{
-    od_blocking_begin();
-    from_inside = in_a_child(use_everything, NULL, 60);
-    od_blocking_end();
-    atomic_store(&forked_inside, true);
-}
-
-TEST(a_job_may_fork)
-{
-    set_up_queues();
-    od_queue_async(open_queue, NULL, OD_QUEUE_BAND, fork_in_a_job, NULL);
-    assert_comes_true(atomic_load(&forked_inside));
-    if (from_inside.status != 0)
-        print_error("child: %s\n", from_inside.said);
-    assert_int_equal(from_inside.status, 0);
-    tear_down_queues();
-}
+SCENE(a_job_may_fork,
+      "pool 2; queue s width 1; queue o band 3; add o {block; child {" EVERYTHING "}; unblock; forked}; forked -> 1")
 
 static struct {
     pid_t parent, child;
@@ -359,28 +279,10 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
 
 static void call_nothing(void *unused, uint64_t missed) {}
 
-static void cancel_it(void *timer)
-{
-    child_expects(od_pool_timers_armed(pool) == 0);
-    (void)od_timer_cancel(timer);
-    child_expects(od_pool_timers_armed(pool) == 0);
-}
-
 /* It is in no wheel of the child's. */
-TEST(a_child_that_cancels_its_parents_timer_has_none_armed_before_and_after)
-{
-    od_timer_options options = {.delay_ns = SECONDS(3600), .call = call_nothing};
-
-    set_up_queues();
-    od_timer *timer = od_timer_create(serial, &options);
-    assert_non_null(timer);
-    od_timer_start(timer);
-    assert_child_succeeds(cancel_it, timer);
-    assert_int_equal(od_pool_timers_armed(pool), 1);
-    assert_int_equal(od_timer_cancel(timer), OD_TIMER_PREVENTED);
-    od_timer_release(timer);
-    tear_down_queues();
-}
+SCENE(a_child_that_cancels_its_parents_timer_has_none_armed_before_and_after,
+      "pool 2; queue q width 1; timer t q 3600000 0 a; child {pool.armed = 0; disarm t; pool.armed = 0}; "
+      "pool.armed = 1; disarm t prevented")
 
 static void fork_in_the_delivery(void *unused, od_timer *timer)
 {

@@ -308,41 +308,12 @@ QUEUE_TEST(what_is_refused_leaves_no_memory_behind)
     end_queue(queue);
 }
 
-enum { QUEUES_ON_IT = 5 };
-
-/* Of what waits in the line nothing is the child's, and none of the passes. */
-static void fill_anew(void *target)
-{
-    child_expects(od_queue_refused(target) == 1);
-    od_queue_suspend(target);
-    for (int i = 0; i < 3; i++)
-        child_expects(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, no_job, NULL) == (i < 2));
-}
-
 /* Found by reading: each of them counted as a job of the target's. */
-QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
-{
-    od_queue *target = limited(1, 2, OD_OVERFLOW_REFUSED), *queues[QUEUES_ON_IT];
-    atomic_ullong ran = 0;
-    gate door = {0};
-
-    hold_a_job(target, &door);
-    for (int i = 0; i < QUEUES_ON_IT; i++) {
-        queues[i] = queue_on(target, 1, "on it");
-        add(queues[i], count_job, &ran);
-    }
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, count_job, &ran), i < 2);
-    add(target, count_job, &ran); /* refused */
-    assert_child_succeeds(fill_anew, target);
-    gate_open(&door);
-    assert_true(od_queue_wait(target, HANG_NS));
-    for (int i = 0; i < QUEUES_ON_IT; i++)
-        end_queue(queues[i]);
-    assert_int_equal(atomic_load(&ran), QUEUES_ON_IT + 2);
-    assert_int_equal(LOOK(target, target->child_passes), 0);
-    od_queue_release(target);
-}
+SCENE(queues_on_it_leave_a_limit_to_its_own_jobs,
+      "queue t width 1 limit 2 refuses; hold t Door; queue p width 1 on t; queue q width 1 on t; queue r width 1 on t; "
+      "add p a; add q a; add r a; try t 2 a; refuse t a; add t a; "
+      "child {t.refused = 1; suspend t; try t 2 b; refuse t b}; open Door; wait t; wait p; wait q; wait r; a = 5; "
+      "t.child_passes = 0")
 
 /* The layer above. */
 static atomic_int run_above;

@@ -50,27 +50,10 @@ SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band,
       "lone; hold pool Held band 0; queue q width 1 band 4; group g; add q a; add pool 20 d; add q b in g; "
       "thread {pool.overridden >= 1; open Held}; wait g; join; pool.overridden = 0; order abd20")
 
-static void expect_bands_of_their_own(void *unused) { child_expects(overridden() == 0); }
-
-static void *wait_for_it(void *queue) { return od_queue_wait(queue, HANG_NS) ? queue : NULL; }
-
 /* Its waiter is its parent's. */
-HELD(a_forked_child_serves_each_band_as_itself)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    pthread_t waiter;
-    void *came;
-
-    add(queue, OD_QUEUE_BAND, 'B');
-    pthread_create(&waiter, NULL, wait_for_it, queue);
-    assert_comes_true(overridden() != 0);
-    outcome it = in_a_child(expect_bands_of_their_own, NULL, 60);
-    gate_open(&scene.door);
-    pthread_join(waiter, &came);
-    assert_ptr_equal(came, queue);
-    od_queue_release(queue);
-    assert_int_equal(it.status, 0);
-}
+SCENE(a_forked_child_serves_each_band_as_itself,
+      "lone; hold pool Held band 0; queue q band 4; add q b; thread {wait q; came}; pool.overridden >= 1; "
+      "child {pool.overridden = 0}; open Held; join; came = 1")
 
 static struct {
     od_queue *queue;

@@ -3,6 +3,7 @@
 #include "Support/looks.h"
 #include "Support/memory_failure.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/timers.h"
 #include "Support/watchdog.h"
 
@@ -391,22 +392,9 @@ ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end)
     od_timer_release(others.timer);
 }
 
-ON_ONE(timers_that_are_not_due_are_counted)
-{
-    probe far[2] = {0};
-
-    assert_int_equal(od_pool_timers_armed(pool), 0);
-    for (int i = 0; i < 2; i++) {
-        start(&far[i], SECONDS(3600), 0);
-        assert_int_equal(od_pool_timers_armed(pool), i + 1);
-    }
-    for (int i = 0; i < 2; i++) {
-        (void)od_timer_cancel(far[i].timer);
-        assert_comes_true(atomic_load(&far[i].overs) == 1);
-        od_timer_release(far[i].timer);
-    }
-    assert_comes_true(od_pool_timers_armed(pool) == 0);
-}
+SCENE(timers_that_are_not_due_are_counted,
+      "pool 1; queue q; pool.armed = 0; timer t q 3600000 0 a; pool.armed = 1; timer u q 3600000 0 a; pool.armed = 2; "
+      "disarm t; t.overs -> 1; disarm u; u.overs -> 1; pool.armed -> 0")
 
 static void create_with_an_interval_below_zero(void *unused)
 {

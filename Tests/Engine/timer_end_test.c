@@ -1,5 +1,6 @@
 /* Timers that repeat, and how each ends: cancelled, with its queue or its pool, or left behind in a fork. */
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/timers.h"
 #include "Support/watchdog.h"
 
@@ -61,76 +62,21 @@ ON_TWO(missed_times_are_counted_and_do_not_drift)
     assert_true(in_its_interval);
 }
 
-ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others)
-{
-    probe it = {0};
+SCENE(a_suspended_queue_gets_one_call_that_counts_the_others,
+      "pool 2; queue q; suspend q; timer t q 3 3 a; q.pending -> 1; pause 40; settle; q.pending = 1; a = 0; resume q; "
+      "a >= 2; t.missed >= 8; disarm t; t.overs -> 1")
 
-    od_queue_suspend(queue);
-    start(&it, MILLISECONDS(3), MILLISECONDS(3));
-    assert_comes_true(od_queue_pending(queue) == 1);
-    odi_clock_sleep(MILLISECONDS(40));
-    assert_true(all_has_run_that_can(pool));
-    assert_int_equal(od_queue_pending(queue), 1);
-    assert_int_equal(atomic_load(&it.calls), 0);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&it.calls) >= 2);
-    assert_true(atomic_load(&it.missed) >= 8);
-    (void)od_timer_cancel(it.timer);
-    assert_comes_true(atomic_load(&it.overs) == 1);
-    od_timer_release(it.timer);
-}
-
-ON_TWO(cancelling_the_queue_does_not_end_one_that_repeats)
-{
-    probe once = {0}, again = {0};
-
-    od_queue_suspend(queue);
-    start(&once, 0, 0);
-    start(&again, 0, MILLISECONDS(2));
-    assert_comes_true(od_queue_pending(queue) == 2);
-    assert_int_equal(od_queue_cancel_all(queue), 2);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&once.overs) == 1);
-    assert_int_equal(atomic_load(&once.calls), 0);
-    assert_true(od_timer_is_cancelled(once.timer));
-    assert_comes_true(atomic_load(&again.calls) >= 2);
-    (void)od_timer_cancel(again.timer);
-    assert_comes_true(atomic_load(&again.overs) == 1);
-    od_timer_release(once.timer);
-    od_timer_release(again.timer);
-}
+SCENE(cancelling_the_queue_does_not_end_one_that_repeats,
+      "pool 2; queue q; suspend q; timer once q 0 0 a; timer again q 0 2 b; q.pending -> 2; cancel q 2; resume q; "
+      "once.overs -> 1; a = 0; once.cancelled = 1; b >= 2; disarm again; again.overs -> 1")
 
 /* ---- cancelling ---- */
 
-ON_TWO(a_cancel_says_what_it_found)
-{
-    gate door = {0};
-    probe armed = {0}, queued = {0}, running = {.waits_at = &door};
-
-    start(&armed, SECONDS(3600), 0);
-    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_PREVENTED);
-    assert_int_equal(atomic_load(&armed.overs), 1);
-    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_WAS_OVER);
-
-    start(&running, 0, MILLISECONDS(1));
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_queue_suspend(queue);
-    start(&queued, 0, 0);
-    assert_comes_true(od_queue_pending(queue) == 2);
-    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_PREVENTED);
-    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_WAS_OVER);
-    od_timer_cancelled first = od_timer_cancel(running.timer), second = od_timer_cancel(running.timer);
-    gate_open(&door);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&running.overs) == 1 && atomic_load(&queued.overs) == 1);
-    assert_int_equal(first, OD_TIMER_RUNS);
-    assert_int_equal(second, OD_TIMER_RUNS); /* whoever frees what the call uses when nothing runs has to know */
-    assert_int_equal(atomic_load(&running.calls), 1);
-    assert_int_equal(atomic_load(&queued.calls), 0);
-    od_timer_release(armed.timer);
-    od_timer_release(queued.timer);
-    od_timer_release(running.timer);
-}
+SCENE(a_cancel_says_what_it_found,
+      "pool 2; queue q; timer armed q 3600000 0 a; disarm armed prevented; armed.overs = 1; disarm armed over; "
+      "timer runs q 0 1 Door; Door -> 1; suspend q; timer queued q 0 0 a; q.pending -> 2; disarm queued prevented; "
+      "disarm queued over; disarm runs runs; disarm runs runs; open Door; resume q; runs.overs -> 1; queued.overs -> 1; "
+      "Door = 1; a = 0")
 
 ON_TWO(its_own_call_may_cancel_it)
 {
@@ -143,19 +89,8 @@ ON_TWO(its_own_call_may_cancel_it)
     od_timer_release(it.timer);
 }
 
-ON_TWO(a_cancel_may_come_before_the_start)
-{
-    probe it = {0};
-    od_timer_options options = options_of(&it, 0, MILLISECONDS(1));
-
-    it.timer = od_timer_create(queue, &options);
-    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_PREVENTED);
-    assert_int_equal(atomic_load(&it.overs), 0);
-    od_timer_start(it.timer);
-    assert_int_equal(atomic_load(&it.overs), 1);
-    assert_int_equal(atomic_load(&it.calls), 0);
-    od_timer_release(it.timer);
-}
+SCENE(a_cancel_may_come_before_the_start,
+      "pool 2; queue q; timer t q 0 1 a unstarted; disarm t prevented; t.overs = 0; start t; t.overs = 1; a = 0")
 
 /* ---- stop and fork ---- */
 

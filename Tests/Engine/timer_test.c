@@ -1,6 +1,7 @@
 /* Timers on a pool: never early and once each, whatever the workers do, and nobody wakes for nothing. */
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/timers.h"
 #include "Support/watchdog.h"
 #include "worker/due.h"
@@ -37,21 +38,9 @@ ON_TWO(no_delay_is_at_once_but_not_on_the_caller)
 }
 
 /* The leader sleeps until the later one. */
-TEST_ALSO(what_is_due_sooner_wakes_the_leader, one_worker, tear_down)
-ON_TWO(what_is_due_sooner_wakes_the_leader)
-{
-    probe later = {0}, sooner = {0};
-
-    start(&later, SECONDS(3600), 0);
-    assert_comes_true(idle_ones_sleep(pool, 1));
-    start(&sooner, MILLISECONDS(5), 0);
-    assert_comes_true(atomic_load(&sooner.overs) == 1);
-    assert_int_equal(atomic_load(&later.calls), 0);
-    assert_int_equal(od_timer_cancel(later.timer), OD_TIMER_PREVENTED);
-    assert_int_equal(atomic_load(&later.overs), 1);
-    od_timer_release(later.timer);
-    od_timer_release(sooner.timer);
-}
+SCENE(what_is_due_sooner_wakes_the_leader,
+      "W in 1 2: pool W; queue q; timer later q 3600000 0 a; pool.sleeps -> 1; timer sooner q 5 0 b; sooner.overs -> 1; "
+      "a = 0; disarm later prevented; later.overs = 1")
 
 /* How many queues, groups and timers could have a record of their own yet. */
 static int records_to_be_had(void)
@@ -195,68 +184,20 @@ ON_TWO(a_time_before_the_clocks_beginning_is_that_beginning)
     assert_in_range(atomic_load(&past.missed), before, od_timer_now() / SECONDS(1));
 }
 
-ON_TWO(a_suspended_queue_keeps_it)
-{
-    probe it = {0};
-
-    od_queue_suspend(queue);
-    start(&it, MILLISECONDS(5), 0);
-    assert_comes_true(od_pool_timers_armed(pool) == 0 && od_queue_pending(queue) == 1); /* it is due */
-    assert_true(all_has_run_that_can(pool));
-    assert_int_equal(atomic_load(&it.calls), 0);
-    assert_int_equal(od_queue_pending(queue), 1);
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&it.overs) == 1);
-    assert_int_equal(atomic_load(&it.calls), 1);
-    od_timer_release(it.timer);
-}
+SCENE(a_suspended_queue_keeps_it,
+      "pool 2; queue q; suspend q; timer t q 5 0 a; pool.armed -> 0; q.pending -> 1; settle; a = 0; q.pending = 1; "
+      "resume q; t.overs -> 1; a = 1")
 
 /* ---- while workers are busy or blocked ---- */
 
-static void signal_gate(void *raw, uint64_t missed) { gate_open(raw); }
-
 /* Jobs that wait for what only a timer does, unknown to the engine, on every worker. */
-TEST_ALSO(blocked_workers_do_not_keep_a_timer_from_coming, one_worker, tear_down)
-ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming)
-{
-    for (int round = 0; round < 5; round++) {
-        gate door = {0};
-        od_timer_options options = {MILLISECONDS(5), 0, signal_gate, NULL, &door, 0};
+SCENE(blocked_workers_do_not_keep_a_timer_from_coming,
+      "3 times W in 1 2: pool W; queue q; timer t q 5 0 {open Door}; pause 1; add q W Door; wait q; add q W Second; "
+      "Second -> W; timer u q 5 0 {open Second}; wait q; t.overs -> 1; u.overs -> 1")
 
-        if (round % 2 == 0) { /* armed before everybody blocks, or after */
-            start_and_forget(queue, &options);
-            odi_clock_sleep(MILLISECONDS(1));
-        }
-        add_many(queue, od_pool_workers(pool), gate_job, &door);
-        if (round % 2 == 1) {
-            assert_comes_true(atomic_load(&door.waiting) == od_pool_workers(pool));
-            start_and_forget(queue, &options);
-        }
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_true(atomic_load(&door.open));
-    }
-}
-
-/* The same, armed by the very job that waits. */
-static void wait_for_a_timer_of_its_own(void *raw)
-{
-    gate door = {0};
-    od_timer_options options = {MILLISECONDS(2), 0, signal_gate, NULL, &door, 0};
-
-    start_and_forget(queue, &options);
-    gate_pass(&door);
-    atomic_fetch_add((atomic_int *)raw, 1);
-}
-
-TEST_ALSO(a_job_may_wait_for_the_timer_that_it_arms, one_worker, tear_down)
-ON_TWO(a_job_may_wait_for_the_timer_that_it_arms)
-{
-    atomic_int done = 0;
-
-    add_many(queue, 3, wait_for_a_timer_of_its_own, &done);
-    assert_comes_true(atomic_load(&done) == 3);
-    assert_true(od_queue_wait(queue, HANG_NS));
-}
+SCENE(a_job_may_wait_for_the_timer_that_it_arms,
+      "W in 1 2: pool W; queue q; add q {timer t q 2 0 {open A}; A; done}; add q {timer u q 2 0 {open B}; B; done}; "
+      "add q {timer v q 2 0 {open C}; C; done}; done -> 3; wait q")
 
 /* A stream of short jobs never lets the worker search. */
 static atomic_bool stream_ends;
@@ -280,34 +221,9 @@ ON_ONE(a_busy_worker_looks_between_jobs)
 
 /* ---- as what its calls are submitted ---- */
 
-static atomic_int band_of_the_call, alone_in_the_call;
-
-static void look_around(void *unused, uint64_t missed)
-{
-    atomic_store(&band_of_the_call, od_queue_current_band());
-    atomic_store(&alone_in_the_call, od_queue_is_alone(queue));
-}
-
-ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
-{
-    od_timer_options options = {0, 0, look_around, NULL, NULL, 0};
-    gate door = {0};
-
-    atomic_store(&band_of_the_call, -1);
-    atomic_store(&alone_in_the_call, -1);
-    hold_a_job(queue, &door);
-    od_timer *timer = od_timer_create_with(queue, OD_BAND_USER_INITIATED, OD_BARRIER, &options);
-    assert_non_null(timer);
-    od_timer_start(timer);
-    od_timer_release(timer);
-    assert_comes_true(od_pool_timers_armed(pool) == 0 && od_queue_pending(queue) == 2); /* it is due */
-    assert_true(all_has_run_that_can(pool));
-    assert_int_equal(atomic_load(&alone_in_the_call), -1);
-    gate_open(&door);
-    assert_comes_true(atomic_load(&alone_in_the_call) == 1);
-    assert_int_equal(atomic_load(&band_of_the_call), OD_BAND_USER_INITIATED);
-    assert_true(od_queue_wait(queue, HANG_NS));
-}
+SCENE(a_timers_calls_may_be_barriers_and_of_a_higher_band,
+      "pool 2; queue q; hold q Door; timer t q 0 0 {q.band = 1; q.alone = 1; a} band 1 barrier; pool.armed -> 0; "
+      "q.pending -> 2; settle; a = 0; open Door; a -> 1; wait q")
 
 /* ---- delivered elsewhere ---- */
 

@@ -65,8 +65,6 @@ static inline void test_list(struct CMUnitTest test)
 /* A sanitizer has an allocator, shadow memory and stacks of its own: of those this test says nothing. */
 #define TEST_UNSANITIZED(name, before, after)                                             \
     TEST_LISTED(!SANITIZED, name, before, after, name, constructor) TEST_BODY(name)
-/* The test below once more, between other functions. */
-#define TEST_ALSO(name, before, after) TEST_LISTED(true, name, before, after, name##_too, constructor)
 
 #define TEST_BODY(name) static void name(__attribute__((unused)) void **state)
 #define TEST_LISTED(condition, name, before, after, entry, when)                          \

@@ -14,8 +14,11 @@
  *                               whether there is room; discard: the pool is stopped
  *   batch q N a [in g]          so many in one batch
  *   thread [N] a;  join         so many threads that do it; until all have ended
+ *   child a                     a forked child that does it;  block, unblock: od_blocking_begin and _end
  *   inside q, inside q!         in sync, or as a barrier, until `outside`, or the end of these steps
  *   open A …                    doors
+ *   timer t q MS MS a [band N] [barrier] [unstarted];  start t;  disarm t [prevented|runs|over]
+ *                               whose calls do it, after a delay and from there at an interval
  *   suspend, resume, activate, release q;  width q N;  target q q;  cancel q N, which is as many
  *   enter, leave g;  notify x a;  wait x (await x: without a deadline), busy x: until it is
  *                               empty; it is not
@@ -43,6 +46,7 @@
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/threads.h"
+#include "include/od_timer.h"
 #include "worker/override.h"
 
 #define SCENE(name, text)                                                                 \
@@ -64,7 +68,11 @@ typedef struct {
     char name[STAGE_STEP];
     od_queue *queue;
     od_group *group;
-    gate door; /* of neither: a counter, where nobody waits, or a door */
+    od_timer *timer;
+    void *job; /* the timer's, whose calls it counts as */
+    atomic_int overs;
+    atomic_ullong missed;
+    gate door; /* of none of these: a counter, where nobody waits, or a door */
 } stage_thing;
 
 static struct {
@@ -221,6 +229,20 @@ static inline void stage_batch(void)
     od_batch_submit(batch); /* it is empty */
 }
 
+/* In a child nobody is inside of the lock. */
+static inline void stage_be_a_child(void *job)
+{
+    pthread_mutex_init(&stage.naming, NULL);
+    stage_job(job);
+}
+
+static inline void stage_child(void)
+{
+    outcome it = in_a_child(stage_be_a_child, stage_next(), 60);
+
+    stage_expects(it.status == 0, it.said, (uint64_t)it.status);
+}
+
 static inline void stage_threads(void)
 {
     int64_t count = stage_number_or_1();
@@ -269,6 +291,38 @@ static inline void stage_make_queue(void)
     it->queue = od_queue_create_with(stage.pool, &options);
 }
 
+static inline void stage_call(void *raw, uint64_t missed)
+{
+    stage_thing *it = raw;
+
+    atomic_fetch_add(&it->missed, missed);
+    stage_job(it->job);
+}
+
+static inline void stage_over(void *raw) { atomic_fetch_add(&((stage_thing *)raw)->overs, 1); }
+
+static inline void stage_make_timer(void)
+{
+    stage_thing *it = stage_next();
+    od_queue *queue = stage_queue();
+    od_timer_options options = {.delay_ns = MILLISECONDS(stage_number()), .call = stage_call, .over = stage_over, .context = it};
+
+    options.interval_ns = MILLISECONDS(stage_number());
+    it->job = stage_next();
+    int32_t band = stage_has("band") ? (int32_t)stage_number() : OD_QUEUE_BAND;
+    it->timer = od_timer_create_with(queue, band, stage_has("barrier") ? OD_BARRIER : 0, &options);
+    if (!stage_has("unstarted"))
+        od_timer_start(it->timer);
+}
+
+static inline void stage_disarm(void)
+{
+    static const char *const outcomes[] = {[OD_TIMER_PREVENTED] = "prevented", [OD_TIMER_RUNS] = "runs", [OD_TIMER_WAS_OVER] = "over"};
+    od_timer_cancelled was = od_timer_cancel(stage_next()->timer);
+
+    stage_expects(stage_self->at == stage_self->count || stage_has(outcomes[was]), "it was", was);
+}
+
 static inline void stage_wait(const stage_thing *it, int64_t limit, bool expected)
 {
     bool empty = it->queue != NULL ? od_queue_wait(it->queue, limit) : it->group == NULL || od_group_wait(it->group, limit);
@@ -282,8 +336,11 @@ static inline void stage_release(stage_thing *it)
         od_queue_release(it->queue);
     if (it->group != NULL)
         od_group_release(it->group);
+    if (it->timer != NULL)
+        od_timer_release(it->timer);
     it->queue = NULL;
     it->group = NULL;
+    it->timer = NULL;
 }
 
 static inline void stage_end(void)
@@ -340,6 +397,8 @@ static inline uint64_t stage_of_queue(od_queue *queue, const char *of)
     STAGE_SAYS("diverted", odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: nobody else writes it */
     STAGE_SAYS("owes", LOOK(queue, queue->gate.earmarks != 0 || queue->gate.used != 0 || queue->more->first_awaited != NULL))
     STAGE_SAYS("ahead", LOOK(odi_load_relaxed(&queue->target), queue->more->pass_is_ahead))
+    STAGE_SAYS("child_passes", LOOK(queue, queue->child_passes))
+    STAGE_SAYS("band", od_queue_current_band())
     STAGE_SAYS("early", LOOK(queue, queue->early.count))
     return UINT64_MAX;
 }
@@ -353,11 +412,24 @@ static inline uint64_t stage_of_pool(od_pool *pool, const char *of)
     STAGE_SAYS("diverted", metrics.diverted)
     STAGE_SAYS("done", metrics.executed + metrics.cancelled)
     STAGE_SAYS("callers", metrics.ran_on_callers)
+    STAGE_SAYS("blocked", blocked_in(pool))
+    STAGE_SAYS("armed", od_pool_timers_armed(pool))
+    STAGE_SAYS("sleeps", idle_ones_sleep(pool, 1))
     STAGE_SAYS("most", atomic_load(&stage.crowd.most))
     STAGE_SAYS("inside", atomic_load(&stage.crowd.inside))
     STAGE_SAYS("band", od_pool_current_band())
     STAGE_SAYS("overridden", odi_load_relaxed(&odi_overrides.bands))                              /* relaxed, and */
     STAGE_SAYS("stopping", (odi_load_relaxed(&pool->team.attention) & ODI_STOPPING) != 0) /* here: again and again */
+    return UINT64_MAX;
+}
+
+static inline uint64_t stage_of_another(const stage_thing *it, const char *of)
+{
+    STAGE_SAYS("waiters", waiters_of(&it->group->watch))
+    STAGE_SAYS("pending", od_group_pending(it->group))
+    STAGE_SAYS("overs", atomic_load(&it->overs))
+    STAGE_SAYS("missed", atomic_load(&it->missed))
+    STAGE_SAYS("cancelled", od_timer_is_cancelled(it->timer))
     return UINT64_MAX;
 }
 
@@ -371,8 +443,7 @@ static inline uint64_t stage_worth(const char *of)
     return dot == NULL                 ? (uint64_t)atomic_load(&it->door.waiting)
            : strcmp(name, "pool") == 0 ? stage_of_pool(stage.pool, dot + 1)
            : it->queue != NULL         ? stage_of_queue(it->queue, dot + 1)
-           : strcmp(dot + 1, "waiters")   ? od_group_pending(it->group)
-                                       : (uint64_t)waiters_of(&it->group->watch);
+                                       : stage_of_another(it, dot + 1);
 }
 
 /* The steps that begin with a name. */
@@ -425,12 +496,18 @@ static inline void stage_step(const char *verb)
         stage.pool = pool_of(3);
     STAGE_STEP_OF("queue", stage_make_queue())
     STAGE_STEP_OF("group", stage_next()->group = od_group_create())
+    STAGE_STEP_OF("timer", stage_make_timer())
+    STAGE_STEP_OF("start", od_timer_start(stage_next()->timer))
+    STAGE_STEP_OF("disarm", stage_disarm())
     STAGE_STEP_OF("add", stage_add(verb))
     STAGE_STEP_OF("hold", stage_add(verb))
     STAGE_STEP_OF("try", stage_add(verb))
     STAGE_STEP_OF("refuse", stage_add(verb))
     STAGE_STEP_OF("discard", stage_add(verb))
     STAGE_STEP_OF("batch", stage_batch())
+    STAGE_STEP_OF("child", stage_child())
+    STAGE_STEP_OF("block", od_blocking_begin())
+    STAGE_STEP_OF("unblock", od_blocking_end())
     STAGE_STEP_OF("thread", stage_threads())
     STAGE_STEP_OF("join", stage_join())
     STAGE_STEP_OF("inside", stage_inside())
