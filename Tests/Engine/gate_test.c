@@ -107,7 +107,8 @@ QUEUE_TEST(order_survives_a_pool_that_changes_its_size) { assert_serial_beside(r
 /* ---- width ---- */
 
 SCENE(at_most_width_jobs_run_at_once,
-      "W in 1 2 3 4 5: queue q width W; add q 2000 {come; a; go}; wait q; a = 2000; pool.most <= W; q.width = W")
+      "W in 1 2 3 4 5: queue q width W; add q 10 Door; Door -> W; settle; Door = W; open Door; add q 2000 {come; a; go}; "
+      "wait q; a = 2000; pool.most <= W; q.width = W")
 
 SCENE(the_widest_width_is_a_width,
       "queue q width 2147483647; q.width = 2147483647; width q 0; q.width = 0; width q 2147483647; q.width = 2147483647")

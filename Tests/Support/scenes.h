@@ -23,7 +23,7 @@
  *   enter, leave g;  notify x a;  wait x (await x: without a deadline), busy x: until it is
  *                               empty; it is not
  *   keep q N, give q N          od_queue_hold, which says so, and od_queue_unhold
- *   come, go, anew              in the crowd that pool.most is the most of
+ *   come, go, anew              in the crowd that pool.most is the most of; who comes waits for the others now and then
  *   lock, unlock;  pause MS     a mutex; for what would come to be in that time
  *   reach q                     as if its jobs had all been short: the next drainer takes as many as it may
  *   stop [in MS] [ran N cancelled N stuck N [at q]]
@@ -524,7 +524,7 @@ static inline void stage_step(const char *verb)
     STAGE_STEP_OF("keep", uint32_t places = od_queue_hold(stage_queue());
                   stage_expects(places == stage_number(), "it was", places))
     STAGE_STEP_OF("give", od_queue *queue = stage_queue(); od_queue_unhold(queue, (uint32_t)stage_number()))
-    STAGE_STEP_OF("come", crowd_enter(&stage.crowd))
+    STAGE_STEP_OF("come", crowd_enter(&stage.crowd); if (atomic_fetch_add(&stage.crowd.visits, 1) % 16 == 0) sched_yield())
     STAGE_STEP_OF("go", crowd_leave(&stage.crowd))
     STAGE_STEP_OF("anew", crowd_begin(&stage.crowd))
     STAGE_STEP_OF("lock", pthread_mutex_lock(&stage.mutex))
