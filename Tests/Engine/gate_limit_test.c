@@ -365,5 +365,35 @@ QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)
     odi_queue_purge(over);
 }
 
+static struct {
+    od_queue *queue;
+    int depth, deepest, left;
+} deep;
+
+static void submit_itself(void *unused)
+{
+    deep.deepest = ++deep.depth > deep.deepest ? deep.depth : deep.deepest;
+    if (deep.left-- > 0)
+        add(deep.queue, submit_itself, unused);
+    deep.depth--;
+}
+
+static void fill_up_and_submit(void *unused)
+{
+    add(deep.queue, no_job, unused);
+    submit_itself(unused);
+}
+
+QUEUE_TEST(jobs_run_within_each_other_32_deep_and_no_deeper)
+{
+    deep.queue = limited(1, 1, OD_OVERFLOW_RUNS);
+    deep.depth = deep.deepest = 0;
+    deep.left = 100;
+    add(deep.queue, fill_up_and_submit, NULL);
+    end_queue(deep.queue);
+    assert_int_equal(deep.deepest, 1 + 32);
+    assert_int_equal(deep.left, -1);
+}
+
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

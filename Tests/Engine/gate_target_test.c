@@ -10,6 +10,9 @@
 
 /* ---- the target's order and width ---- */
 
+SCENE(who_is_on_everybodys_queue_passes_by_its_order_and_its_width,
+      "queue t width 1 shared; queue q on t; hold t 1 Door; add q a; wait q; a = 1; open Door; wait t")
+
 SCENE(queues_on_a_serial_queue_run_one_at_a_time,
       "queue t width 1; queue p on t; queue q width 1 on t; queue r width 2 on t; queue s on t; "
       "thread {add p 500 {come; a; go}}; thread {add q 500 {come; a; go}}; thread {add r 500 {come; a; go}}; "
