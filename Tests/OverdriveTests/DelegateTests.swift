@@ -1,3 +1,4 @@
+import Foundation
 import Overdrive
 import TestSupport
 import Testing
@@ -24,6 +25,42 @@ struct DelegateTests {
     }
 
     private static func whole(_ name: String) -> [String] { ["\(name) didAdd", "\(name) willFinish", "\(name) didFinish"] }
+
+    /// It waited for its parent's task for ever, or for a lock that a thread of the parent's held.
+    @Test("is a forked child's too, whose queue has none of its parent's tasks, and whose child's is the same")
+    func forked() async {
+        await #expect(processExitsWith: .success) {
+            let fork = unsafeBitCast(try #require(dlsym(nil, "fork")), to: (@convention(c) () -> pid_t).self)
+            let (queue, listener, gate) = (TaskQueue(), Listener(), Gate())
+            queue.delegate = listener
+            queue.timesTasks = true
+            let parents = queue.add { gate.pass() }
+            let behind = Task.inline { 2 }
+            behind.add(dependency: parents)
+            queue.add(task: behind)
+            _ = eventually { gate.arrivals == 1 }
+            var generation = 0
+            while generation < 2, fork() == 0 {
+                generation += 1
+                var none = sigset_t()
+                pthread_sigmask(SIG_SETMASK, &none, nil)
+                alarm(60)
+                let own = Task.inline { 1 }
+                own.name = "child's \(generation)"
+                queue.add(task: own)
+                queue.waitUntilAllTasksAreFinished()
+                guard queue.tasks.isEmpty, own.isFinished, own.duration != nil else { _exit(2) }
+                guard listener.log.all.suffix(3) == Self.whole("child's \(generation)")[...] else { _exit(3) }
+                behind.cancel()  // what becomes of it is no matter of the child's queue
+            }
+            var status: Int32 = 0
+            if generation < 2 { wait(&status) }
+            guard generation == 0 else { _exit(status == 0 ? 0 : 4) }
+            gate.open()
+            queue.waitUntilAllTasksAreFinished()
+            exit(status == 0 && queue.tasks.isEmpty ? 0 : 5)
+        }
+    }
 
     @Test("hears nothing of a task that was cancelled before it was added")
     func overBefore() {

@@ -1,30 +1,60 @@
 internal import OverdriveCore
 internal import Synchronization
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 extension TaskQueue {
     /// Where tasks go on by themselves: not on everybody's queues, whose closures anybody may take back.
     static let inner = TaskQueue()
 }
 
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
+///
+/// A forked child makes its own: what is in the parent's is the parent's to run, and a thread that is not there any more may
+/// have been changing it. So nobody asks one of these but by ``with(_:_:)``.
 final class QueueTasks: TaskRegistry {
     private let registry = Registry()
     private let waiters = Locked<[@Sendable () -> Void]>([])
     private let hasWaiters = Atomic(false)
 
-    private struct Delegate {
-        weak var value: (any TaskQueueDelegate)?
+    private final class Listener: Sendable {
+        weak let delegate: (any TaskQueueDelegate)?
+        init(_ delegate: any TaskQueueDelegate) { self.delegate = delegate }
     }
-    private let delegateSlot = Locked<Delegate>(Delegate())
-    private let hasDelegate = Atomic(false)
-    private let isTiming = Atomic(false)
+    /// All that there ever were, as somebody may still be reading one that was replaced.
+    private let listeners = Locked<[Listener]>([])
+    /// The last of them, or 0: without a lock, which a forked child could find held.
+    private let listener: Atomic<UInt>
+    private let isTiming: Atomic<Bool>
+
+    /// How many forks lie between the program's start and the process that has made this.
+    private let generation: UInt64
+    private static let forks = Atomic<UInt64>(0)
+    private static let isCounting = pthread_atfork(nil, nil, { QueueTasks.forks.add(1, ordering: .relaxed) }) == 0
+
+    /// - Parameter parent: What the parent knew of the queue.
+    private init(like parent: QueueTasks?) {
+        _ = QueueTasks.isCounting
+        generation = QueueTasks.forks.load(ordering: .relaxed)
+        listener = Atomic(parent?.listener.load(ordering: .acquiring) ?? 0)
+        isTiming = Atomic(parent?.timesTasks ?? false)
+    }
 
     /// The queue's, for as long as `body` takes: without a count of references that all threads would change.
     @inline(__always)
     static func with<R>(_ queue: TaskQueue, _ body: (QueueTasks) -> R) -> R {
         // Nobody else stores anything there. Acquires what it was made of.
         let stored = queue.taskStorage.load(ordering: .acquiring)
-        return unsafe (UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue))._withUnsafeGuaranteedRef(body)
+        var tasks = unsafe UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue, inPlaceOf: 0)
+        // relaxed: a process's number never changes while it has threads
+        if unsafe tasks._withUnsafeGuaranteedRef({ $0.generation != forks.load(ordering: .relaxed) }) {
+            unsafe tasks = make(for: queue, inPlaceOf: stored)
+        }
+        return unsafe tasks._withUnsafeGuaranteedRef(body)
     }
 
     static func of(_ queue: TaskQueue) -> QueueTasks {
@@ -35,10 +65,12 @@ final class QueueTasks: TaskRegistry {
         unsafe Unmanaged<QueueTasks>.fromOpaque(address)
     }
 
-    private static func make(for queue: TaskQueue) -> Unmanaged<QueueTasks> {
-        let mine = unsafe Unmanaged.passRetained(QueueTasks())
+    /// - Parameter old: The parent's, which stays as it is; 0: there is none.
+    private static func make(for queue: TaskQueue, inPlaceOf old: UInt) -> Unmanaged<QueueTasks> {
+        let parent = unsafe UnsafeRawPointer(bitPattern: old).map { unsafe at($0).takeUnretainedValue() }
+        let mine = unsafe Unmanaged.passRetained(QueueTasks(like: parent))
         let (stored, found) = unsafe queue.taskStorage.compareExchange(
-            expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
+            expected: old, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
         guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else { return unsafe mine }
         unsafe mine.release()
         return unsafe at(found)
@@ -56,13 +88,17 @@ final class QueueTasks: TaskRegistry {
     private static let endIsAnnounced = UInt64(1) << 62
     /// A delegate was told that the task is added: it is that one, and no other, who hears of the task.
     private static let addIsAnnounced = UInt64(1) << 61
+    /// From here up to those stands whose registry's it is.
+    private static let generationShift: UInt64 = 40
+    private static let generations = (UInt64(1) << 21 - 1) << generationShift
+    private var generationBits: UInt64 { generation << QueueTasks.generationShift & QueueTasks.generations }
 
     /// Keeps the task until ``unregister(_:from:)``, and tells the delegate, unless it is kept already, or was.
     func register(_ task: AnyTask, in queue: TaskQueue) {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
         watch(task, in: queue)
-        let delegate = currentDelegate
+        let delegate = delegate
         if delegate != nil {
             // relaxed: nothing is handed over with it
             guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
@@ -70,7 +106,7 @@ final class QueueTasks: TaskRegistry {
             task.makeExtras().locked { $0.delegate = delegate }
         }
         let kept = unsafe Unmanaged.passRetained(task)
-        let place = unsafe registry.add(kept.toOpaque())
+        let place = unsafe registry.add(kept.toOpaque()) | generationBits
         if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
         // Releases the place to whoever takes it from the task.
         let isKept = task.place.compareExchange(
@@ -117,7 +153,8 @@ final class QueueTasks: TaskRegistry {
     }
 
     private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
-        let mayBeEmpty = registry.remove(place)
+        guard place & QueueTasks.generations == generationBits else { return }  // the parent's, which keeps it
+        let mayBeEmpty = registry.remove(place & ~QueueTasks.generations)
         unsafe task.release()
         // A waiter announces itself before it looks into the registry, whose locks order the two.
         if mayBeEmpty, hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
@@ -129,6 +166,8 @@ final class QueueTasks: TaskRegistry {
     }
 
     // MARK: - TaskRegistry
+
+    func ofThisProcess(for queue: TaskQueue) -> any TaskRegistry { QueueTasks.of(queue) }
 
     var parkedCount: Int {
         all.count { task in
@@ -187,16 +226,19 @@ final class QueueTasks: TaskRegistry {
 
     enum DelegateEvent { case didAdd, willFinish, didFinish, didRetry }
 
+    /// At the price of a load where there is none.
     var delegate: (any TaskQueueDelegate)? {
-        get { delegateSlot.withLock { $0.value } }
-        set {
-            delegateSlot.withLock { $0.value = newValue }
-            hasDelegate.store(newValue != nil, ordering: .releasing)
+        get {
+            unsafe UnsafeRawPointer(bitPattern: listener.load(ordering: .acquiring)).flatMap {
+                unsafe Unmanaged<Listener>.fromOpaque($0).takeUnretainedValue().delegate
+            }
         }
-    }
-
-    /// The delegate, at the price of a load where there is none.
-    var currentDelegate: (any TaskQueueDelegate)? {
-        hasDelegate.load(ordering: .acquiring) ? delegate : nil
+        set {
+            let new = newValue.map(Listener.init)
+            listeners.withLock {
+                if let new { $0.append(new) }
+                unsafe listener.store(new.map { unsafe UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
+            }
+        }
     }
 }

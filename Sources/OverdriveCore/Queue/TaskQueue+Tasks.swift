@@ -19,6 +19,9 @@ package protocol TaskRegistry: AnyObject, Sendable {
     /// Cancels the tasks: those that are parked and have not started, whose number it returns, and those that run, which are
     /// told.
     func cancelParked() -> Int
+
+    /// This one, or in a forked child the child's own in its place.
+    func ofThisProcess(for queue: TaskQueue) -> any TaskRegistry
 }
 
 extension TaskQueue {
@@ -74,6 +77,6 @@ extension TaskQueue {
     /// The registry of the tasks that were added, if there are any.
     var taskRegistry: (any TaskRegistry)? {
         guard let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
-        return unsafe Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskRegistry
+        return unsafe (Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskRegistry)?.ofThisProcess(for: self)
     }
 }

@@ -43,7 +43,7 @@ public final class TaskQueue: Sendable {
     }
 
     /// What `Overdrive` keeps for the queue's tasks, a ``TaskRegistry``; there from the first task on.
-    /// At +1, set once. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
+    /// At +1, set once in each process. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
     package let taskStorage = Atomic<UInt>(0)
 
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.

@@ -17,7 +17,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 9dec987c
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 79b42fe1
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
  * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
  */
