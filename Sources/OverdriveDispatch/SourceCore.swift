@@ -97,14 +97,13 @@ final class SourceCore: @unchecked Sendable {
     // MARK: - Times
 
     func schedule(at first: Int64, every interval: Int64?, leeway: Int64?) {
-        // A later time that many timers may share, and no later than the leeway allows.
-        var due = first
-        if let leeway, leeway > 1, first < .max / 2 {
-            let grain = Int64(1) << (63 - leeway.leadingZeroBitCount)
-            due = min((first | (grain - 1)) &+ 1, first &+ leeway)
-            if grain <= 1024 { due = first }
-        }
-        set(Times(first: due, interval: interval ?? 0))
+        set(Times(first: leeway.map { SourceCore.due(first, within: $0) } ?? first, interval: interval ?? 0))
+    }
+
+    /// A later time that many timers may share, and no later than the leeway allows, which is at least 1.
+    static func due(_ first: Int64, within leeway: Int64) -> Int64 {
+        let grain = Int64(1) << (63 - leeway.leadingZeroBitCount)
+        return grain > 1024 && first < .max / 2 ? (first | (grain - 1)) + 1 : first
     }
 
     /// - Parameter first: By the wall clock; nil: never.

@@ -35,7 +35,7 @@ final class SourceWatch: @unchecked Sendable {
     func start(telling core: SourceCore) {
         theirs.setEventHandler { [unowned self] in
             if isLevel {
-                let data = theirs.data
+                let data = self.data ?? theirs.data
                 theirs.suspend()
                 isResting.store(true, ordering: .sequentiallyConsistent)
                 // Who ended the watch since could not know that it rests.
@@ -43,7 +43,7 @@ final class SourceWatch: @unchecked Sendable {
                 // One more than it is: what is pending is not 0.
                 core.merge(data &+ 1) { _, new in new }
             } else {
-                core.merge(max(self.data ?? theirs.data, 1), by: &+)
+                core.merge(max(theirs.data, 1), by: &+)
             }
         }
         theirs.setCancelHandler { [self] in

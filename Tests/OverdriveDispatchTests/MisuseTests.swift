@@ -60,6 +60,10 @@ extension DropIn {
                 let queue = DispatchQueue(label: "journal", attributes: .concurrent)
                 queue.sync { dispatchPrecondition(condition: .onQueueAsBarrier(queue)) }
             },
+            Scene("a precondition with its place", says: "dispatchPrecondition at here:7: this is a closure of \"journal\"") {
+                let queue = DispatchQueue(label: "journal")
+                queue.sync { OverdriveDispatch.dispatchPrecondition(condition: .notOnQueue(queue), file: "here", line: 7) }
+            },
             Scene("a source that is resumed too often", says: "DispatchSource.resume() of a source that is not suspended") {
                 let timer = DispatchSource.makeTimerSource()
                 timer.resume()

@@ -33,6 +33,32 @@ extension DropIn {
             #expect(DispatchQueue.main.underlying.label == "com.apple.main-thread")
         }
 
+        @Test("whichever way a closure comes, it takes the turn of what stands for its queue, too")
+        func everyWay() {
+            let (nothing, ended) = (DispatchGroup(), DispatchWorkItem {})
+            ended.perform()
+            let ways: [(DispatchQueue, @escaping @Sendable () -> Void) -> Void] = [
+                { queue, body in nothing.notify(queue: queue, execute: body) },
+                { queue, body in nothing.notify(queue: queue, work: DispatchWorkItem(block: body)) },
+                { queue, body in ended.notify(queue: queue, execute: body) },
+                { queue, body in ended.notify(queue: queue, execute: DispatchWorkItem(block: body)) },
+                { queue, body in queue.async(execute: DispatchWorkItem(block: body)) },
+                { queue, body in queue.asyncAfter(deadline: .now(), execute: body) },
+                { queue, body in queue.asyncAfter(deadline: .now(), execute: DispatchWorkItem(block: body)) },
+                { queue, body in queue.asyncAfter(wallDeadline: .now(), execute: body) },
+            ]
+            for way in ways {
+                let (queue, gate, done) = (DispatchQueue(label: "shared"), Gate(), DispatchSemaphore(value: 0))
+                queue.underlying.async { gate.pass() }
+                #expect(eventually { gate.arrivals == 1 })
+                way(queue) { done.signal() }
+                let isEarly = done.wait(timeout: .now() + .milliseconds(20)) == .success
+                #expect(!isEarly)
+                gate.open()
+                if !isEarly { done.wait() }
+            }
+        }
+
         @Test("a barrier runs beside nothing that runs on what stands for its queue")
         func barrier() {
             let queue = DispatchQueue(label: "shared", attributes: .concurrent)

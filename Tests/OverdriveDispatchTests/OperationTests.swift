@@ -51,10 +51,16 @@ private final class GatedOperation: Operation, @unchecked Sendable {
     private let isOpen = Box(false)
     override var isReady: Bool { super.isReady && isOpen.value }
 
-    func open() {
-        willChangeValue(forKey: "isReady")
-        isOpen.value = true
-        didChangeValue(forKey: "isReady")
+    func open(keyPath: Bool) {
+        if keyPath {
+            willChangeValue(for: \.isReady)
+            isOpen.value = true
+            didChangeValue(for: \.isReady)
+        } else {
+            willChangeValue(forKey: "isReady")
+            isOpen.value = true
+            didChangeValue(forKey: "isReady")
+        }
     }
 }
 
@@ -146,8 +152,28 @@ extension DropIn {
             #expect(log.all.contains("next"))
         }
 
-        @Test("an operation that finishes inside of start() finishes")
+        @Test("an operation that finishes inside of start() finishes, also one that says so by the older name or says nothing")
         func synchronousFinish() {
+            final class Told: Operation, @unchecked Sendable {
+                let key: String?
+                let isOver = Box(false)
+                init(_ key: String?) { self.key = key }
+                override var isFinished: Bool { isOver.value }
+                override func start() {
+                    isOver.value = true
+                    if let key {
+                        didChangeValue(forKey: key)
+                        #expect(queueIsEmpty.value?() == true)
+                    }
+                }
+                let queueIsEmpty = Box<(() -> Bool)?>(nil)
+            }
+            for key in ["finished", nil] {
+                let op = Told(key)
+                op.queueIsEmpty.value = { [queue] in queue.operationCount == 0 }
+                queue.addOperations([op], waitUntilFinished: true)
+                #expect(eventually { queue.operationCount == 0 })
+            }
             queue.addOperations((0..<20).map { _ in LateOperation { $0.finish() } }, waitUntilFinished: true)
             #expect(queue.operationCount == 0)
         }
@@ -159,6 +185,8 @@ extension DropIn {
             op.start()
             op.start()
             #expect(op.isFinished && runs.count == 1)
+            op.cancel()
+            #expect(!op.isCancelled)
             let cancelled = BlockOperation { runs.add() }
             cancelled.cancel()
             #expect(!cancelled.isFinished)
@@ -277,14 +305,14 @@ extension DropIn {
             #expect(runs.all.sorted() == [0, 1, 3, 4])
         }
 
-        @Test("an operation that says itself when it is ready runs then")
-        func ownReadiness() {
+        @Test("an operation that says itself when it is ready runs then", arguments: [false, true])
+        func ownReadiness(keyPath: Bool) {
             let op = GatedOperation()
             queue.addOperation(op)
             let other = BlockOperation {}
             queue.addOperations([other], waitUntilFinished: true)
             #expect(!op.isFinished)
-            op.open()
+            op.open(keyPath: keyPath)
             op.waitUntilFinished()
         }
 
@@ -397,7 +425,15 @@ extension DropIn {
             }
             #expect(seen.value === queue)
             #expect(OperationQueue.main === OperationQueue.main)
-            #expect(!OperationQueue.main.isSuspended)
+            OperationQueue.main.isSuspended = true
+            OperationQueue.main.maxConcurrentOperationCount = 4
+            #expect(!OperationQueue.main.isSuspended && OperationQueue.main.maxConcurrentOperationCount == 1)
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                DispatchQueue.main.async {
+                    #expect(OperationQueue.current === OperationQueue.main)
+                    continuation.resume()
+                }
+            }
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 OperationQueue.main.addOperation {
                     #expect(OperationQueue.current === OperationQueue.main)
@@ -489,6 +525,13 @@ extension DropIn {
             queue.name = "queue"
             queue.qualityOfService = .background
             #expect(queue.name == "queue" && queue.qualityOfService == .background)
+            let seen = Log<TaskQueue.QoS?>()
+            for quality in [nil, QualityOfService.utility, .userInitiated] {
+                let block = BlockOperation { seen.note(.current) }
+                if let quality { block.qualityOfService = quality }
+                queue.addOperations([block], waitUntilFinished: true)
+            }
+            #expect(seen.all == [.background, .utility, .userInitiated])
         }
 
         @Test("ten thousand operations, each with a dependency, run once")

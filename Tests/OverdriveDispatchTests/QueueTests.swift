@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import OverdriveCore
 import OverdriveDispatch
@@ -19,6 +20,81 @@ extension DropIn {
             #expect(DispatchQueue.global().label == "com.apple.root.default-qos")
             #expect(DispatchQueue.global(qos: .background) === DispatchQueue.global(priority: .background))
             #expect(Set([queue, queue, .main]).count == 2)
+        }
+
+        @Test("the shared queues have the names and qualities of service that Dispatch gives them, the older spellings too")
+        func shared() {
+            let bands: [(DispatchQoS.QoSClass, TaskQueue.QoS, String)] = [
+                (.userInteractive, .userInteractive, "user-interactive"), (.userInitiated, .userInitiated, "user-initiated"),
+                (.default, .default, "default"), (.utility, .utility, "utility"), (.background, .background, "background"),
+                (.unspecified, .default, "default"),
+            ]
+            for (asked, band, name) in bands {
+                let queue = DispatchQueue.global(qos: asked)
+                #expect(queue.label == "com.apple.root.\(name)-qos")
+                #expect(queue.sync { TaskQueue.QoS.current } == band)
+                #expect(queue.underlying.label == Dispatch.DispatchQueue.global(qos: asked == .unspecified ? .default : asked).label)
+            }
+            let older: [(DispatchQueue.GlobalQueuePriority, DispatchQoS.QoSClass)] = [
+                (.high, .userInitiated), (.default, .default), (.low, .utility), (.background, .background),
+            ]
+            for (priority, qos) in older { #expect(DispatchQueue.global(priority: priority) === DispatchQueue.global(qos: qos)) }
+        }
+
+        @Test("made inactive on a target, ours or libdispatch's, holds its closures until it is activated", arguments: [true, false], [true, false])
+        func inactiveOnTarget(isConcurrent: Bool, isForeign: Bool) {
+            let target = isForeign ? DispatchQueue(underlying: Dispatch.DispatchQueue(label: "theirs", attributes: .concurrent)) : DispatchQueue(label: "ours", attributes: .concurrent)
+            let queue = DispatchQueue(
+                label: "inactive", attributes: isConcurrent ? [.concurrent, .initiallyInactive] : .initiallyInactive, target: target)
+            let (ran, crowd, group) = (Counter(), Crowd(), DispatchGroup())
+            for _ in 0..<2 {
+                queue.async(group: group) {
+                    ran.add()
+                    crowd.visit { if isConcurrent { _ = eventually { crowd.now == 2 || crowd.most == 2 } } }
+                }
+            }
+            target.sync(flags: .barrier) {}
+            #expect(ran.count == 0)
+            queue.activate()
+            group.wait()
+            #expect(ran.count == 2 && crowd.most == (isConcurrent ? 2 : 1))
+        }
+
+        @Test("on libdispatch's is suspended, resumed and given a target as they are")
+        func foreignControl() {
+            let theirs = DispatchQueue(underlying: Dispatch.DispatchQueue(label: "theirs"))
+            let queue = DispatchQueue(label: "on theirs", attributes: .initiallyInactive, target: theirs)
+            let (line, log) = (DispatchQueue(underlying: Dispatch.DispatchQueue(label: "line")), Log<Int>())
+            queue.setTarget(queue: line)
+            queue.activate()
+            line.suspend()
+            queue.async { log.note(1) }
+            theirs.sync {}
+            Thread.sleep(forTimeInterval: 0.02)
+            #expect(log.all == [])
+            line.resume()
+            queue.sync {}
+            #expect(log.all == [1])
+        }
+
+        @Test("what waits until a time of the wall clock waits so long, and no longer; for ever where it is the end of time")
+        func wallTimes() {
+            let (group, semaphore, item) = (DispatchGroup(), DispatchSemaphore(value: 0), DispatchWorkItem {})
+            group.enter()
+            let begin = DispatchTime.now()
+            #expect(group.wait(wallTimeout: .now() + .milliseconds(30)) == .timedOut)
+            #expect(semaphore.wait(wallTimeout: .now() + .milliseconds(30)) == .timedOut)
+            #expect(item.wait(wallTimeout: .now() + .milliseconds(30)) == .timedOut)
+            // A clock may be set meanwhile; nobody does that by so much.
+            #expect(DispatchTime.now() >= begin + .milliseconds(60))
+            let queue = DispatchQueue(label: "later")
+            queue.asyncAfter(deadline: .now() + .milliseconds(20)) {
+                group.leave()
+                semaphore.signal()
+            }
+            queue.asyncAfter(deadline: .now() + .milliseconds(20), execute: item)
+            #expect(group.wait(wallTimeout: .distantFuture) == .success && semaphore.wait(wallTimeout: .distantFuture) == .success)
+            #expect(item.wait(wallTimeout: .distantFuture) == .success)
         }
 
         @Test("main's closures matter most, and so does what they have done beside them")

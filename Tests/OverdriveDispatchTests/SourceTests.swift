@@ -1,4 +1,5 @@
 import Foundation
+import OverdriveCore
 import OverdriveDispatch
 import TestSupport
 import Testing
@@ -32,6 +33,58 @@ extension DropIn {
             over.wait()
             #expect(timer.isCancelled)
             #expect(log.all == ["registered", "tick", "tick", "tick", "cancelled"])
+        }
+
+        @Test("a timer that begins in the past has been due once for each interval since, whatever its unit and its clock")
+        func units() {
+            let seen = Log<UInt>()
+            let told = DispatchSemaphore(value: 0)
+            func check(_ schedule: (any DispatchSourceTimer) -> Void) {
+                let timer = DispatchSource.makeTimerSource(queue: queue)
+                timer.setEventHandler { [unowned timer] in
+                    seen.note(timer.data)
+                    told.signal()
+                }
+                schedule(timer)
+                timer.activate()
+                told.wait()
+                timer.cancel()
+            }
+            // Ten intervals and a half: due eleven times.
+            let ago = DispatchTimeInterval.seconds(-378)
+            let intervals: [DispatchTimeInterval] = [.seconds(36), .milliseconds(36_000), .microseconds(36_000_000), .nanoseconds(36_000_000_000)]
+            for interval in intervals {
+                check { $0.schedule(deadline: .now() + ago, repeating: interval) }
+                check { $0.schedule(wallDeadline: .now() + ago, repeating: interval) }
+            }
+            check { $0.schedule(deadline: .now() + ago, repeating: 36.0) }
+            check { $0.schedule(wallDeadline: .now() + ago, repeating: 36.0) }
+            #expect(seen.all == Array(repeating: 11, count: 10))
+        }
+
+        @Test("handlers may be items, are called on the queue that the source was given last, and as they were asked for")
+        func items() {
+            let other = DispatchQueue(label: "other", attributes: .concurrent)
+            let (log, over) = (Log<String>(), DispatchSemaphore(value: 0))
+            func handler(_ name: String) -> DispatchWorkItem {
+                DispatchWorkItem(qos: .userInitiated) {
+                    dispatchPrecondition(condition: .onQueue(other))
+                    log.note("\(name) \(TaskQueue.QoS.current == .userInitiated)")
+                    over.signal()
+                }
+            }
+            let source = DispatchSource.makeUserDataAddSource(queue: queue)
+            source.setRegistrationHandler(handler: handler("registered"))
+            source.setEventHandler(handler: handler("told"))
+            source.setCancelHandler(handler: handler("cancelled"))
+            (source as? DispatchObject)?.setTarget(queue: other)
+            source.activate()
+            over.wait()
+            source.add(data: 1)
+            over.wait()
+            source.cancel()
+            over.wait()
+            #expect(log.all == ["registered true", "told true", "cancelled true"])
         }
 
         @Test("a timer is not early, and a leeway does not make it later than that")
@@ -278,13 +331,32 @@ extension DropIn {
             let end = OverdriveDispatch.DispatchSource.makeProcessSource(
                 identifier: child.processIdentifier, eventMask: .exit, queue: queue)
             let ended = DispatchSemaphore(value: 0)
-            end.setEventHandler { ended.signal() }
+            let descriptors = { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo").filter { name in
+                (try? String(contentsOfFile: "/proc/self/fdinfo/\(name)", encoding: .utf8))?.contains("Pid:\t") == true
+            }.count) ?? -1 }
+            let before = descriptors()
+            let data = Box(UInt(0))
+            end.setEventHandler { [unowned end] in
+                data.value = end.data
+                ended.signal()
+            }
             end.activate()
+            #expect(end.handle == UInt(child.processIdentifier) && end.mask == DispatchSource.ProcessEvent.exit.rawValue)
             #expect(ended.wait(timeout: .now()) == .timedOut)
             try pipe.fileHandleForWriting.close()
             ended.wait()
             #expect(ended.wait(timeout: .now() + 0.05) == .timedOut)  // It ends once.
             end.cancel()
+            #expect(data.value == DispatchSource.ProcessEvent.exit.rawValue)
+            #expect(eventually { descriptors() < before || before == 0 })
+            child.waitUntilExit()
+            // One that is no more has ended.
+            let gone = OverdriveDispatch.DispatchSource.makeProcessSource(
+                identifier: child.processIdentifier, eventMask: .exit, queue: queue)
+            gone.setEventHandler { ended.signal() }
+            gone.activate()
+            ended.wait()
+            gone.cancel()
         }
 
         @Test("a channel writes and reads in its order, with handlers on our queue")
@@ -336,6 +408,56 @@ extension DropIn {
             done.wait()
             #expect(crowd.most == 1)
             file.close(flags: .stop)
+        }
+
+        @Test("bytes are read and written once without a channel; a channel knows its descriptor, keeps to its limits, and has barriers")
+        func onceAndLimits() throws {
+            var ends: [Int32] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            let (reads, writes) = (ends[0], ends[1])
+            let (group, log) = (DispatchGroup(), Log<String>())
+            group.enter()
+            DispatchIO.write(toFileDescriptor: writes, data: Array("once".utf8).withUnsafeBytes { DispatchData(bytes: $0) }, runningHandlerOn: queue) {
+                log.note("wrote \($1)")
+                group.leave()
+            }
+            group.wait()
+            group.enter()
+            DispatchIO.read(fromFileDescriptor: reads, maxLength: 4, runningHandlerOn: queue) {
+                log.note("\(String(decoding: $0, as: UTF8.self)) \($1)")
+                group.leave()
+            }
+            group.wait()
+            group.enter()
+            DispatchIO.read(fromFileDescriptor: -1, maxLength: 4, runningHandlerOn: queue) {
+                log.note("\($1)")
+                group.leave()
+            }
+            group.wait()
+            #expect(log.all == ["wrote 0", "once 0", "\(EBADF)"])
+            group.enter()
+            let channel = DispatchIO(type: .stream, fileDescriptor: reads, queue: queue) { _ in group.leave() }
+            #expect(channel.fileDescriptor == reads)
+            channel.setLimit(lowWater: 6)
+            group.enter()
+            channel.read(offset: 0, length: 12, queue: queue) { isDone, data, _ in
+                if let data, data.count > 0 { log.note(String(decoding: data, as: UTF8.self)) }
+                if isDone { group.leave() }
+            }
+            channel.barrier { log.note("barrier") }
+            // Each piece is there before the next is written.
+            for piece in ["abc", "defghi", "jkl"] {
+                #expect(!log.all.contains("barrier"))
+                write(writes, piece, piece.utf8.count)
+                var left: Int32 = 1
+                #expect(eventually { ioctl(reads, UInt(FIONREAD), &left) == 0 && left == 0 })
+            }
+            channel.close()
+            group.wait()
+            #expect(eventually { log.all.contains("barrier") })
+            #expect(log.all.filter { $0 != "barrier" }.suffix(2) == ["abcdefghi", "jkl"], "\(log.all)")
+            close(reads)
+            close(writes)
         }
 
         @Test("a channel's handlers on a concurrent queue come one at a time, in order")

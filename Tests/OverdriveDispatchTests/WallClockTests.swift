@@ -163,6 +163,17 @@ extension DropIn {
             #expect(fired.count == 1)
         }
 
+        @Test("a leeway has timers share times, of which none is early or later than it allows")
+        func leeways() {
+            for leeway in [1, 1000, 2047] as [Int64] { #expect(SourceCore.due(12_345_678, within: leeway) == 12_345_678) }
+            #expect(SourceCore.due(.max - 1, within: 1 << 62) == .max - 1)
+            for leeway in [2048, 3_000_000, 1_000_000_000, .max - 1] as [Int64] {
+                let dues = (0..<1000).map { SourceCore.due(12_345_678 + $0, within: leeway) }
+                #expect(Set(dues).count <= 2)
+                for (place, due) in dues.enumerated() { #expect((1...leeway).contains(due - 12_345_678 - Int64(place))) }
+            }
+        }
+
         @Test("the machine's clock is watched from its first timer on")
         func watched() throws {
             let told = DispatchSemaphore(value: 0)
