@@ -118,20 +118,25 @@ struct BatchJobTests {
 
     @Test("gives the signals back that it listened to")
     func signals() throws {
-        @Sendable func handler() -> Int {
+        @Sendable func handler(_ signal: Int32 = SIGHUP) -> Int {
             var action = sigaction()
-            sigaction(SIGHUP, nil, &action)
+            sigaction(signal, nil, &action)
             return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
         }
         let before = handler()
         let during = Atomic<Int>(0)
+        let ignored = Atomic<Int>(0)
         let inner = BatchJob(name: "inner", version: "1", count: 1) { _, _ in [] }
         var options = options()
         options.endsOnSignals = true
         let (now, innerOptions) = (options, options)
+        // One that was ignored stays ignored, as in a script's background.
+        signal(SIGINT, SIG_IGN)
+        defer { signal(SIGINT, SIG_DFL) }
         _ = try BatchJob(name: "outer", version: "1", count: 1) { _, _ in
             _ = try inner.run(innerOptions)
             during.store(handler(), ordering: .relaxed)
+            ignored.store(handler(SIGINT), ordering: .relaxed)
             kill(getpid(), SIGHUP)
             while StopSignals.received == nil { usleep(1000) }
             return []
@@ -139,6 +144,82 @@ struct BatchJobTests {
         #expect(try inner.run(innerOptions).ending == .finished)  // What came before is no matter of its.
         #expect(during.load(ordering: .relaxed) != before)
         #expect(handler() == before)
+        #expect(ignored.load(ordering: .relaxed) == 1)  // SIG_IGN
+    }
+
+    @Test("a second signal ends the process at once")
+    func secondSignal() async throws {
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            var options = BatchOptions()
+            options.endsOnSignals = true
+            options.endDeadline = .seconds(1000)
+            _ = try BatchJob(name: "deaf", version: "1", count: 1) { _, _ in
+                kill(getpid(), SIGTERM)
+                while StopSignals.received == nil { usleep(1000) }
+                kill(getpid(), SIGTERM)
+                sleep(60)
+                return []
+            }.run(options)
+        }
+    }
+
+    @Test("waits longer after each failure, up to a minute")
+    func waits() {
+        let retry = BatchRetry(attempts: 0, delay: .milliseconds(100), factor: 2)
+        #expect([1, 2, 3, 4, 50].map { retry.wait(after: $0) } == [.seconds(0.1), .seconds(0.2), .seconds(0.4), .seconds(0.8), .seconds(60)])
+        #expect(retry.attempts == 1 && BatchRetry(delay: .seconds(100)).wait(after: 1) == .seconds(60))
+        #expect(BatchRetry() == BatchRetry(attempts: 1, delay: .milliseconds(100), factor: 2))
+    }
+
+    /// A job whose item 1 ends the process by that signal, for as long as there is no file `mended`.
+    private static func deadly(_ directory: String, by signal: Int32) throws -> BatchReport {
+        var options = BatchOptions()
+        options.journal = "\(directory)/journal"
+        options.parallelism = 2
+        return try BatchJob(name: "deadly", version: "1", count: 3) { index, _ in
+            if index == 1, access("\(directory)/mended", F_OK) != 0 { raise(signal) }
+            return []
+        }.run(options)
+    }
+
+    @Test("an item that the process dies of is given up, and the others are done")
+    func crash() async throws {
+        await #expect(processExitsWith: .signal(SIGSEGV)) { [path = scratch.path as String] in
+            signal(SIGSEGV, SIG_DFL)  // nobody need look for the fault
+            _ = try Self.deadly(path, by: SIGSEGV)
+        }
+        try scratch.write("mended", [])
+        let report = try Self.deadly(scratch.path, by: SIGSEGV)
+        #expect(report.done == 2 && report.quarantined.map(\.index) == [1])
+        #expect(report.quarantined.first?.failure.description == "the process ended by Segmentation fault while this item ran")
+    }
+
+    @Test("an item during which the process is killed again and again is run alone after three times, and given up after three more")
+    func killed() async throws {
+        for _ in 0..<6 {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = scratch.path as String] in
+                _ = try Self.deadly(path, by: SIGKILL)
+            }
+        }
+        try scratch.write("mended", [])
+        let report = try Self.deadly(scratch.path, by: SIGKILL)
+        #expect(report.done == 2 && report.quarantined.map(\.index) == [1])
+        #expect(report.quarantined.first?.failure.description == "the process was killed while this item ran")
+    }
+
+    @Test("reports what was given up in order, and what took longest first")
+    func inOrder() throws {
+        let job = BatchJob(name: "order", version: "1", count: 40) { index, _ in
+            if index == 2 { usleep(100_000) }
+            if index == 2 || index == 9 { throw Refusal() }
+            usleep(index == 7 ? 50_000 : index < 30 ? 2000 : 10_000)
+            return []
+        }
+        let report = try job.run(options(parallelism: 3))
+        #expect(report.quarantined.map(\.index) == [2, 9])
+        #expect(report.slowest.contains { $0.name == Array("2".utf8) } && zip(report.slowest, report.slowest.dropFirst()).allSatisfy { $0.seconds >= $1.seconds })
+        let times = [report.percentiles.p50, report.percentiles.p90, report.percentiles.p99, report.percentiles.longest]
+        #expect(times == times.sorted() && times[1] >= 0.01 && times[3] >= 0.1, "\(times)")
     }
 
     @Test("an attempt that is late is told so, and its error names the limit")
@@ -359,7 +440,7 @@ struct BatchJobTests {
             try BatchMerge(journal).validate { names[$0] }
         } throws: {
             "\($0)".contains("are not done: 'item ")
-                && "\($0)".hasSuffix("there is no journal of shard 1 of 3")
+                && "\($0)".hasSuffix(" more; there is no journal of shard 1 of 3") && "\($0)".count { $0 == "'" } == 20
         }
         options.shard = try Shard("1/3")
         _ = try job.run(options)
@@ -369,6 +450,7 @@ struct BatchJobTests {
         merge.outputs { _, result in merged.append(String(decoding: (try? result.get()) ?? [], as: UTF8.self))
         }
         #expect(merged == names)
+        #expect(merge.count == 100 && merge.job == "shards" && merge.version == "1")
 
         // A shard of other sizes took over an item that another one has.
         options.weights = [Int](repeating: 1, count: 99) + [1_000_000]
@@ -379,6 +461,9 @@ struct BatchJobTests {
         #expect {
             try BatchMerge(journal).validate { names[$0] }
         } throws: { "\($0)".contains("were done by two") || "\($0)".contains("are not done") }
+        options.shard = try Shard("3/4")
+        _ = try job.run(options)
+        #expect { try BatchMerge(journal) } throws: { "\($0)".contains("it is one of 4 shards, others are of 3") }
     }
 
     @Test("is told in JSON and in words")
@@ -397,6 +482,29 @@ struct BatchJobTests {
         #expect(report.text.contains("given up: 1: refused (1 attempts)"))
         #expect("\(report)".hasPrefix("job \"a \\\"job\\\"\\n\": finished, 2 of 3 items done, 1 given up, in "))
         #expect("\(report)".hasSuffix(" s"))
+        var other = BatchReport(job: "\u{1}\t\r\\", shard: try Shard("3/16"), ending: .interrupted)
+        (other.items, other.done, other.resumed, other.retries, other.cutOff) = (100, 70, 20, 5, 13)
+        other.quarantined = report.quarantined
+        (other.stuck, other.workers, other.workerUse) = ([[0x78, 0xff]], 4, 0.876)
+        (other.seconds, other.percentiles) = (12.5, (2e-7, 0.0123456, 1.23456, 1234.56))
+        other.slowest = [BatchReport.Slow(name: [0x79], seconds: .infinity)]
+        #expect(
+            other.json == #"{"job":"\u0001\t\r\\","shard":"3/16","ending":"interrupted","items":100,"done":70,"resumed":20,"#
+                + #""pending":29,"retries":5,"quarantined":[{"name":"1","attempts":1,"error":"refused"}],"stuck":["x\#u{fffd}"],"#
+                + #""cut_off_bytes":13,"seconds":12.5,"items_per_second":4.0,"workers":4,"worker_use":0.876,"p50":2e-07,"#
+                + #""p90":0.01235,"p99":1.235,"longest":1235,"slowest":[{"name":"y","seconds":null}]}"#)
+        #expect(
+            other.text == """
+                job \u{1}\t\r\\, shard 3/16: interrupted
+                items 100: 70 done (20 of them before), 1 given up, 29 pending
+                4.0 items/s over 12.5 s, 5 retries
+                4 workers, 88 % in use
+                half within 0.2 µs, 90 % 12.35 ms, 99 % 1.235 s, longest 1235 s
+                slow: y: null s
+                given up: 1: refused (1 attempts)
+                did not end: x\u{fffd}
+
+                """)
     }
 
     @Test("gives a sign of life in the journal while one item takes long")
@@ -417,6 +525,7 @@ struct BatchJobTests {
         let job = BatchJob(name: "empty", version: "1", count: 0) { _, _ in [] }
         #expect(try job.run(options(scratch)).ending == .finished)
         #expect(try job.run(options()).ending == .finished)
+        #expect(try BatchJob(name: "one", version: "1", count: 1) { _, _ in [] }.run(options(parallelism: 0)).done == 1)
     }
 }
 

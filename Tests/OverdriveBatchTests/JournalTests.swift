@@ -116,6 +116,7 @@ struct JournalTests {
         #expect(third.contents.output(of: 4) == [45])
         #expect(third.contents.doneCount == 3)
         #expect(third.contents.endedOrderly)
+        #expect(access("\(scratch.path)/000002.flight", F_OK) != 0 && access("\(scratch.path)/000003.flight", F_OK) == 0)
     }
 
     @Test("has one writer: the second is told who the first is")
@@ -147,6 +148,9 @@ struct JournalTests {
             }
         }
         var other = Self.identity
+        other.count = 999
+        #expect(throws: BatchError.foreign(journal: scratch.path, difference: "it lists 1000 items, not 999")) { _ = try writer(scratch, identity: other) }
+        other = Self.identity
         other.shard = try Shard("1/2")
         #expect(throws: BatchError.self) { _ = try writer(scratch, identity: other) }
         #expect(try JournalDirectory.generations(in: scratch.path) == [1])
@@ -266,6 +270,15 @@ struct JournalTests {
         let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
         #expect(contents.output(of: 2) == [22])
         #expect(contents.doubles == [])
+    }
+
+    @Test("of this machine before it was started anew is taken over at once")
+    func restarted() throws {
+        let dead = try writer(scratch, host: Host(name: Host.current.name, boot: "before"), locks: false)
+        try dead.commit()
+        let begin = ContinuousClock.now
+        _ = try writer(scratch, locks: false, patience: 60)
+        #expect(ContinuousClock.now - begin < .seconds(50))
     }
 
     @Test("that has an item twice is no whole")
