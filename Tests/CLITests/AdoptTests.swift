@@ -68,6 +68,8 @@ struct AdoptTests {
         ])
         let before = package.contents
         #expect(try package.adopt(changes: false).lines.count == 3)
+        let dry = try Command.overdrive(["adopt", package.path, "--from", "https://example.org/o.git", "--dry-run"]).run()
+        #expect(dry.status == 0 && dry.lines.count == 3 && dry.lines.allSatisfy { $0.hasPrefix("would ") }, "\(dry.text)\(dry.errors)")
         #expect(package.contents == before)
         let result = try package.adopt()
         #expect(result.isDone)
@@ -79,6 +81,8 @@ struct AdoptTests {
         let block = try #require(after["Package.swift"]?.dropFirst(Self.manifest.count))
         #expect(block.contains("where [\"A\", \"B\"].contains(target.name)"))
         #expect(try package.refusal() == "PATH/Package.swift is there already, so PATH is adopted; --undo takes that back")
+        let dryUndo = try Command.overdrive(["adopt", package.path, "--undo", "--dry-run"]).run()
+        #expect(dryUndo.lines.map { $0.prefix(10) } == ["would take", "would remo", "would remo"], "\(dryUndo.text)")
         #expect(package.contents == after)
         try Adoption.undo(package.path, changes: true) { _ in }
         #expect(package.contents == before)

@@ -73,6 +73,14 @@ struct ProgramFileTests {
         #expect(outcome.status == 71)
         let missing = try Command.overdrive(["preload", "--library", "/nowhere.so", "--", "ls"]).run()
         #expect(missing.errors == "overdrive: /nowhere.so cannot be read: make it with scripts/build-preload\n")
+        let tree = try TemporaryTree()
+        try tree.write("a b.so")
+        try tree.write("bin/tool", "", mode: 0o644)
+        let spaced = try tree.overdrive(["preload", "--library", "a b.so", "--", "ls"]).run()
+        #expect(spaced.errors.hasPrefix("overdrive: a b.so has a space or a colon in its path") && spaced.status == 71)
+        var unknown = Command.overdrive(["preload", "--library", "/etc/hostname", "--", "tool"])
+        unknown.environment = ["PATH=\(tree.path)/bin"]
+        #expect(try unknown.run().errors == "overdrive: tool is no program that can be found\n")
         var beside = Command.overdrive(["preload", "--library", "/etc/hostname", "--", "sh", "-c", "echo $LD_PRELOAD"])
         beside.environment = ["LD_PRELOAD=/nowhere.so"]
         #expect(try beside.run().text == "/etc/hostname:/nowhere.so\n")

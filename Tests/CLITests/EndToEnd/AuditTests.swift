@@ -38,7 +38,9 @@ struct AuditTests {
         #expect(outcome.status == 1)
         let json = try overdrive(["--audit", list, "--json", "."], in: tree)
         #expect(json.lines[3] == #"{"path":"./new\n name","before":"./old","result":"moved"}"#)
+        _ = try tree.shell("echo nonsense >>'\(list)'")
         let unreadable = try overdrive(["--audit", list, ".", "/proc/self/mem"], in: tree)
+        #expect(unreadable.errors.contains("overdrive: WARNING: 1 lines of the list are improperly formatted\n"))
         #expect(unreadable.lines.last == "unreadable: /proc/self/mem")
         #expect(unreadable.status == 1)
     }
@@ -94,6 +96,7 @@ struct AuditTests {
             (["--audit", "empty", "."], 65), (["--audit", "mixed", "."], 65), (["--audit", "none", "."], 66),
             (["--audit", "empty", "--check", "empty"], 64), (["--check", "empty", "--algorithm", "xxh3"], 64),
             (["--algorithm", "md5", "."], 64), (["--audit", "empty"], 64),
+            (["--files0-from", "none"], 66), (["--files0-from", "."], 74),
         ] as [([String], Int32)] {
             try overdrive(arguments, in: tree).expectRefusal(status, of: arguments)
         }

@@ -81,6 +81,17 @@ struct CacheTests {
         try tree.write("future", "0987654321")
         _ = try touch.run()
         #expect(try checksum(tree).status == 0)
+        // Nor is a file known whose status has changed since, though its content is older.
+        var status = stat()
+        try #require(stat("\(tree.path)/future", &status) == 0)
+        (status.st_mtim.tv_sec, status.st_ctim.tv_sec) = (1000, 3000)
+        let path = Bytes(ascii: "\(tree.path).other")
+        for (now, isCurrent) in [(2000, false), (4000, true)] as [(Int64, Bool)] {
+            let cache = try DigestCache(path, now: now * 1_000_000_000)
+            cache.add(status, [].withUnsafeBytes { Digest($0) })
+            try cache.save()
+            #expect((try DigestCache(path, now: 0).find(status) == .current([].withUnsafeBytes { Digest($0) })) == isCurrent)
+        }
     }
 
     @Test(
@@ -99,6 +110,10 @@ struct CacheTests {
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("overdrive: \(tree.path)/file: damaged: "))
         }
+        // Of another size it was written to, whatever its time says.
+        try tree.write("file", "12345678")
+        _ = try Command("touch", ["-d", "2020-01-01", "\(tree.path)/file"]).run()
+        #expect(try checksum(tree).status == 0)
         // Written anew, it is an update.
         try tree.write("file", "1234567892")
         #expect(try checksum(tree).status == 0)

@@ -100,15 +100,20 @@ struct ChecksumTests {
             _ = try Command("cp", [command.program, copy]).run()
             command = Command("setpriv", ["--reuid", "65534", "--clear-groups", copy, "checksum", tree.path])
         }
-        let outcome = try command.run()
-        #expect(outcome.lines.map { String($0.dropFirst(66)) } == ["\(tree.path)/open"])
-        #expect(
-            outcome.errorLines == [
-                "overdrive: \(tree.path)/closed: Permission denied",
-                "overdrive: \(tree.path)/file: Permission denied",
-                "overdrive: 2 could not be read",
-            ])
-        #expect(outcome.status == 1)
+        mkdir("\(tree.path)-journal", 0o777)
+        chmod("\(tree.path)-journal", 0o777)
+        for options in [[], ["--journal", "\(tree.path)-journal/j"]] {
+            command.arguments += options.map { Array($0.utf8) }
+            let outcome = try command.run()
+            #expect(outcome.lines.map { String($0.dropFirst(66)) } == ["\(tree.path)/open"])
+            #expect(
+                outcome.errorLines.map { $0.replacing("closed/:", with: "closed:") } == [
+                    "overdrive: \(tree.path)/closed: Permission denied",
+                    "overdrive: \(tree.path)/file: Permission denied",
+                    "overdrive: 2 could not be read",
+                ])
+            #expect(outcome.status == 1)
+        }
     }
 
     @Test("says that a link which is named is not followed, and prints nothing for it")

@@ -32,6 +32,7 @@ struct JournalledChecksumTests {
             #expect(outcome.errors == "")
             #expect(outcome.status == 0)
         }
+        #expect(try Command("ls", ["\(tree.path)-journal"]).run().lines == ["000001.journal", "000002.journal", "manifest"])
     }
 
     @Test("killed at any time and called again until it ends, prints the same and reads hardly a file twice")
@@ -154,6 +155,29 @@ struct JournalledChecksumTests {
         close(file)
         try checksum(tree, ["."]).run().expectRefusal(65, saying: "damaged at byte")
         try Command.overdrive(["checksum", "--journal", "/proc/j", tree.path]).run().expectRefusal(74)
+        _ = try tree.shell("echo nothing >'\(tree.path)-journal/manifest'")
+        try checksum(tree, ["."]).run().expectRefusal(65, saying: "start over with another journal")
+    }
+
+    @Test("that was cut off in the middle of a record says how much does not count")
+    func cutOff() throws {
+        try tree.write("file", "x")
+        #expect(try checksum(tree, ["."]).run().status == 0)
+        _ = try tree.shell("truncate -s -3 '\(tree.path)-journal/000001.journal'")
+        let outcome = try checksum(tree, ["."]).run()
+        #expect(outcome.status == 0 && outcome.lines.count == 1)
+        #expect(outcome.errors.hasPrefix("overdrive: the journal ended in the middle of a record: 13 bytes do not count, "), "\(outcome.errors)")
+    }
+
+    @Test("gives a shard as much to read as another, and status says how far each is")
+    func weights() throws {
+        for number in 0..<9 { try tree.write("small \(number)", "x") }
+        try tree.write("large")
+        try #require(truncate("\(tree.path)/large", 32 << 20) == 0)
+        #expect(try checksum(tree, ["--shard", "0/2", "."]).run().status == 0)
+        let status = try Command.overdrive(["status", "\(tree.path)-journal"]).run()
+        #expect(status.lines[1].split(separator: " ") == ["0/2", "1", "0", "closed", "-"], "\(status.text)")
+        #expect(status.status == 1)
     }
 
     @Test("in a Slurm job that finds its journal held, as by what a lost node had begun, has itself queued again")
@@ -275,6 +299,22 @@ struct JournalledChecksumTests {
         let words = ["--processes", "2", "--", "sh", "-c", "kill -KILL $PPID", ":::", "a", "b"]
         let outcome = try tree.overdrive(["run", "--journal", "\(tree.path)-journal"] + words).run()
         #expect(outcome.status == 128 + SIGKILL && outcome.errors.contains("a shard ended with code 137"))
+        let status = try Command.overdrive(["status", "\(tree.path)-journal"]).run()
+        #expect(status.lines[1].hasSuffix("  open     -") && status.status == 1, "\(status.text)")
+    }
+
+    @Test("whose items fail in one of several processes is printed whole, with their names; a signal ends all of them")
+    func processesEnd() throws {
+        func command(_ journal: String, _ script: String) -> Command {
+            tree.overdrive(["run", "--journal", journal, "--processes", "2", "--", "sh", "-c", script, ":::", "0", "1", "2", "3"])
+        }
+        let failed = try command("a", "echo $0; [ $0 != 1 ]").run()
+        #expect(failed.status == 1 && failed.lines == ["0", "2", "3"])
+        #expect(failed.errors.hasSuffix("overdrive: 1: exit code 1\noverdrive: 1 of 4 items failed\n"), "\(failed.errors)")
+        let running = try command("b", ": >up$0; exec sleep 1000").start()
+        while access("\(tree.path)/up0", F_OK) != 0 || access("\(tree.path)/up2", F_OK) != 0, running.seconds < 50 { usleep(5000) }
+        running.send(SIGTERM)
+        #expect(try running.wait().status == 130)
     }
 
     /// Its name was longer than a reader of journals looked for one.
@@ -343,20 +383,28 @@ struct JournalledChecksumTests {
 
     @Test("ends on SIGTERM with code 130 and goes on from there, with progress in JSON and a report")
     func interrupted() throws {
-        let running = try tree.overdrive([
-            "run", "--journal", "\(tree.path)-journal", "--progress", "json", "--", "sleep", ":::", "0", "1000",
-        ]).start()
-        usleep(300_000)
-        while Scratch.contents(running.errors).isEmpty { usleep(10_000) }
-        running.send(SIGTERM)
-        let outcome = try running.wait()
-        #expect(outcome.status == 130)
-        #expect(
-            outcome.errorLines.first?.hasPrefix("{\"job\":\"run sleep\",\"shard\":\"0/1\",\"seconds\":")
-                == true)
-        #expect(
-            outcome.errorLines.last?.hasSuffix("the same command goes on from here") == true,
-            "\(outcome.errors)")
+        // Slurm, where this is one of its jobs, is asked for another turn.
+        try tree.write("scontrol", "#!/bin/sh\necho \"$@\" >>\(tree.path)/asked\n", mode: 0o755)
+        for resumed in 0...1 {
+            var command = tree.overdrive([
+                "run", "--journal", "\(tree.path)-journal", "--progress", "json", "--requeue", "2", "--", "sleep", ":::", "0", "1000",
+            ])
+            command.environment = ["PATH=\(tree.path):/usr/bin:/bin", "SLURM_JOB_ID=9"]
+            let running = try command.start()
+            let state = "\"items\":2,\"done\":1,\"resumed\":\(resumed),\"quarantined\":0,\"retries\":0,\"items_per_second\":"
+            while !String(decoding: Scratch.contents(running.errors), as: UTF8.self).contains(state), running.seconds < 50 { usleep(10_000) }
+            running.send(SIGTERM)
+            let outcome = try running.wait()
+            #expect(outcome.status == 130)
+            #expect(
+                outcome.errorLines.first?.hasPrefix("{\"job\":\"run sleep\",\"shard\":\"0/1\",\"seconds\":")
+                    == true)
+            #expect(outcome.errors.contains(state), "\(outcome.errors)")
+            #expect(
+                outcome.errorLines.last?.hasSuffix("the same command goes on from here") == true,
+                "\(outcome.errors)")
+        }
+        #expect(try Command("cat", ["\(tree.path)/asked"]).run().lines == ["requeue 9", "requeue 9"])
     }
 }
 
@@ -368,14 +416,14 @@ struct SubmitTests {
         let outcome = try Command.overdrive([
             "submit", "slurm", "--dry-run", "--journal", "\(tree.path)-none", "--shards", "16", "--time",
             "01:00:00", "--cpus", "4",
-            "--memory", "2G", "--sbatch=--account=physics", "--", "checksum", "--algorithm", "sha512", "\(tree.path)/with space",
+            "--memory", "2G", "--sbatch=--account=physics", "--partition", "wide", "--name", "sums", "--", "checksum", "--algorithm", "sha512", "\(tree.path)/with space",
         ]).run()
         #expect(outcome.status == 0, "\(outcome.errors)")
         for line in [
             "#SBATCH --array=0-15", "#SBATCH --requeue", "#SBATCH --open-mode=append",
             "#SBATCH --signal=B:TERM@60",
             "#SBATCH --cpus-per-task=4", "#SBATCH --mem=2G", "#SBATCH --time=01:00:00",
-            "#SBATCH --account=physics",
+            "#SBATCH --account=physics", "#SBATCH --partition=wide", "#SBATCH --job-name=sums", "#SBATCH --job-name=sums-merge",
         ] { #expect(outcome.lines.contains(line), "\(line)") }
         let command = try #require(outcome.lines.first { $0.hasPrefix("exec ") && $0.contains("checksum") })
         #expect(
@@ -385,6 +433,11 @@ struct SubmitTests {
         try tree.write("script", outcome.text)
         #expect(try Command("bash", ["-n", "\(tree.path)/script"]).run().status == 0)
         #expect(access("\(tree.path)-none", F_OK) != 0)
+        let shard = "run --journal \(tree.path)/j --shard /2 --requeue 10 --progress none -- echo 'it'\\''s'"
+        for (words, end) in [(["run", "--", "echo", "it's"], shard), (["./own", "x"], "exec ./own x")] {
+            let own = try tree.overdrive(["submit", "slurm", "--dry-run", "--journal", "j", "--shards", "2", "--"] + words).run()
+            #expect(own.lines.contains { $0.hasPrefix("exec ") && $0.hasSuffix(end) }, "\(own.text)\(own.errors)")
+        }
     }
 
     @Test("says that Slurm is not installed or refuses, with code 69")

@@ -22,6 +22,8 @@ struct RunTests {
             try run(["--", "echo", "<{}>", "{}{}", ":::", "a b", "$(id)"]).text
                 == "<a b> a ba b\n<$(id)> $(id)$(id)\n")
         #expect(try run(["--", "echo", "-n", ":::", "x", "y"]).text == "xy")
+        // Standard input is no command's.
+        #expect(try run(["--", "sh", "-c", "cat; echo $0", ":::", "x"], input: "typed").text == "x\n")
     }
 
     @Test("takes items from lines, from a file, and with -0 of any bytes")
@@ -41,6 +43,18 @@ struct RunTests {
         let outcome = try run(["--jobs", "8", "--", "sh", "-c", script, ":::"] + items)
         #expect(outcome.lines == items.map { "\($0):\($0)" })
         #expect(outcome.errorLines == items.map { "e\($0)" })
+        let alone = try run(["--jobs", "1", "--", "sh", "-c", "mkdir one && sleep 0.02 && rmdir one", ":::"] + items.prefix(8), in: tree)
+        #expect(alone.status == 0, "\(alone.errors)")
+    }
+
+    @Test("what goes to both streams stands in one file as it came, that of a command that failed too")
+    func together() throws {
+        let file = try Scratch.file()
+        defer { close(file) }
+        var command = tree.overdrive(["run", "--", "sh", "-c", "echo $0; echo e$0 >&2; exit $0", ":::", "0", "1", "0"])
+        (command.output, command.errors) = (.descriptor(file), .descriptor(file))
+        #expect(try command.run().status == 1)
+        #expect(String(decoding: Scratch.contents(file), as: UTF8.self) == "0\ne0\n1\ne1\noverdrive: 1: exit code 1\n0\ne0\n")
     }
 
     @Test("refuses a journal of another list of items, where the list can be had again")
@@ -104,17 +118,22 @@ struct RunTests {
         let arguments = ["--journal", "j", "--", "sh", "-c", script]
         try tree.write("broken")
         #expect(try run(arguments, input: "1\n2\n3\n", in: tree).status == 1)
+        let merged = try tree.overdrive(["merge", "j"]).run()
+        #expect(merged.status == 1 && merged.errorLines == ["overdrive: 2: exit code 1", "overdrive: 1 of 3 items failed"])
+        let status = try tree.overdrive(["status", "j"]).run()
+        #expect(status.status == 1 && status.lines.last?.split(separator: " ") == ["all", "3", "2", "1"], "\(status.text)")
         unlink("\(tree.path)/broken")
         // Given up before: said again, not run again.
         #expect(try run(arguments, in: tree).status == 1)
         let outcome = try run(["--retry-failed"] + arguments, in: tree)
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.lines == ["1", "2", "3"])
+        #expect(try tree.overdrive(["merge", "j"]).run().lines == outcome.lines)
         let ran = try Command("sort", ["\(tree.path)/ran"]).run()
         #expect(ran.lines == ["ran 1", "ran 2", "ran 2", "ran 3"])
     }
 
-    @Test("ends with its terminal, and what its commands have left in the background ends with them", arguments: [SIGHUP, SIGTERM])
+    @Test("ends with its terminal, and what its commands have left in the background ends with them", arguments: [SIGHUP, SIGTERM, SIGINT])
     func hangUp(signal: Int32) throws {
         let script = "(trap '' TERM HUP; exec sleep 1000) & echo $! >draft; mv draft left; wait"
         let running = try tree.overdrive(["run", "--", "sh", "-c", script, ":::", "x"]).start()
@@ -175,11 +194,13 @@ struct RunTests {
             #expect(outcome.status == 128 + SIGPIPE)
             return outcome
         }
-        _ = try isEndedWithoutReader(["run", "--joblog", "log", "--report", "report", "--", "sh", "-c", script, ":::", "x"])
+        _ = try isEndedWithoutReader(["run", "--joblog", "log", "--report", "report.json", "--", "sh", "-c", script, ":::", "x"])
         #expect(try Command("cat", ["\(tree.path)/log"]).run().lines.count == 2)
-        #expect(try Command("cat", ["\(tree.path)/report"]).run().lines.isEmpty == false)
-        #expect(try run(["--journal", "j", "--", "sh", "-c", script, ":::", "x", "y"], in: tree).status == 0)
+        #expect(try Command("cat", ["\(tree.path)/report.json"]).run().text.hasPrefix("{\"job\":\"run sh"))
+        #expect(try run(["--journal", "j", "--report", "report", "--", "sh", "-c", script, ":::", "x", "y"], in: tree).status == 0)
+        #expect(try Command("cat", ["\(tree.path)/report"]).run().text.hasPrefix("job run sh"))
         #expect(try isEndedWithoutReader(["merge", "j"]).errors == "")
+        #expect(try tree.overdrive(["merge", "j"]).run().errors == "told\ntold\n")
     }
 
     @Test("output that cannot be written is kept no longer")
@@ -252,7 +273,9 @@ struct RunTests {
 
     @Test("writes the log that GNU parallel writes")
     func joblog() throws {
-        _ = try run(["--joblog", "log", "--", "sh", "-c", "echo abc; exit $0", ":::", "0", "7"], in: tree)
+        let script = "echo abc; sleep 0.05; [ $0 != 9 ] || kill -9 $$; exit $0"
+        let began = Stamp.now
+        for _ in 0..<2 { _ = try run(["--joblog", "log", "--", "sh", "-c", script, ":::", "0", "7", "9"], in: tree) }
         let lines = try Command("cat", ["\(tree.path)/log"]).run().lines.map {
             $0.split(separator: "\t").map(String.init)
         }
@@ -260,8 +283,14 @@ struct RunTests {
             lines[0] == [
                 "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command",
             ])
-        #expect(lines[1][0] == "1" && lines[1][5...] == ["4", "0", "0", "sh -c echo abc; exit $0 0"])
-        #expect(lines[2][0] == "2" && lines[2][5...] == ["4", "7", "0", "sh -c echo abc; exit $0 7"])
+        #expect(lines.count == 4)
+        for (number, exits) in [["0", "0"], ["7", "0"], ["0", "9"]].enumerated() {
+            let (line, item) = (lines[number + 1], ["0", "7", "9"][number])
+            #expect(line[0] == "\(number + 1)" && line[5...] == ["4", exits[0], exits[1], "sh -c \(script) \(item)"])
+            #expect(try (began - 0.001...Stamp.now).contains(#require(Double(line[2]))), "\(line)")
+            #expect(try (0.05...600).contains(#require(Double(line[3]))), "\(line)")
+        }
+        #expect(try run(["--joblog", "/dev/full", "--", "true", ":::", "x"]).status == 74)
     }
 
     @Test("what an item does to this program ends with a sentence", arguments: ["job\nx", "--", ""])
@@ -277,6 +306,11 @@ struct RunTests {
             ["--time-limit", "0", "--", "true"],
             ["--shard", "0/2", "--", "true"], ["--journal", "j", "--shard", "2/2", "--", "true"],
             ["--items", "x", "--", "true", ":::", "y"], ["--progress", "loud", "--", "true"],
+            ["--jobs", "1025", "--", "true"], ["--attempts", "1001", "--", "true"], ["--processes", "2", "--", "true"],
+            ["--journal", "j", "--processes", "0", "--", "true"], ["--journal", "j", "--processes", "1025", "--", "true"],
+            ["--journal", "j", "--processes", "2", "--shard", "0/2", "--", "true"],
+            ["--journal", "j", "--processes", "2", "--report", "r", "--", "true"],
+            ["--journal", "j", "--requeue=-1", "--", "true"],
         ] {
             try run(arguments).expectRefusal(64, of: arguments)
         }

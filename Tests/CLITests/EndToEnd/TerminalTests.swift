@@ -25,8 +25,8 @@ struct TerminalTests {
         }
     }
 
-    @Test("Ctrl-C stops a run whose reader has stopped reading")
-    func interruptBlocked() throws {
+    @Test("Ctrl-C stops a run whose reader has stopped reading, and so do the other signals that ask for an end", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func interruptBlocked(signal: Int32) throws {
         let ends = try Scratch.pipe()
         let tree = try TemporaryTree()
         for number in 0..<3000 {
@@ -36,12 +36,13 @@ struct TerminalTests {
             close(ends.reading)
             close(ends.writing)
         }
-        try interrupted(within: 1, [], tree, output: .descriptor(ends.writing), summary: "overdrive: interrupted: 3,000 files, ")
+        try interrupted(
+            within: 1, by: signal, [], tree, output: .descriptor(ends.writing), summary: "overdrive: interrupted: 3,000 files, ")
     }
 
     /// Interrupts a run of `checksum`, and once more and later where a full machine had not let it come so far.
     private func interrupted(
-        within limit: Double, _ options: [String], _ tree: TemporaryTree, output: Command.Stream = .captured,
+        within limit: Double, by signal: Int32 = SIGINT, _ options: [String], _ tree: TemporaryTree, output: Command.Stream = .captured,
         summary: String, printed: (Command.Outcome) -> Bool = { _ in true }
     ) throws {
         var command = Command.overdrive(["checksum"] + options + [tree.path])
@@ -51,7 +52,7 @@ struct TerminalTests {
             let running = try command.start()
             usleep(UInt32(delay * 1e6))
             let before = running.seconds
-            running.send(SIGINT)
+            running.send(signal)
             outcome = try running.wait()
             #expect(outcome.status == 130)
             #expect(outcome.errorLines.count <= 1, "\(outcome.errors)")
@@ -97,6 +98,26 @@ struct TerminalTests {
         let last = shown.split(separator: "\r\u{1B}[K").last ?? ""
         #expect(last.hasPrefix("6 files, 1.3 GB in "), "\(last)")
         for line in shown.split(separator: "\r\u{1B}[K") { #expect(line.count <= 80) }
+    }
+
+    @Test("a bar shows how far a batch is and what has failed, and goes when it ends")
+    func batchBar() throws {
+        let (tree, terminal) = (try TemporaryTree(), try Terminal())
+        let script = "[ $0 != 2 ] || until [ -e go ]; do sleep 0.02; done; exit $(($0 % 2))"
+        var command = tree.overdrive(["run", "--jobs", "1", "--", "sh", "-c", script, ":::", "0", "1", "2"])
+        command.errors = .descriptor(terminal.program)
+        let running = try command.start()
+        var shown = ""
+        while !shown.contains("2 of 3  "), running.seconds < 50 {
+            usleep(10_000)
+            shown += terminal.shown()
+        }
+        try tree.write("go")
+        #expect(try running.wait().status == 1)
+        shown += terminal.shown()
+        let lines = shown.split(separator: "\r\u{1B}[K")
+        #expect(lines.contains { $0.hasPrefix("2 of 3  ") && $0.contains("  1 failed  [####") && $0.contains("]  66 %") }, "\(shown)")
+        #expect(shown.hasSuffix("\r\u{1B}[K"))
     }
 
     /// The one worker waits for what the pipe brings, and has no spare: the pool says that it stands still.

@@ -17,6 +17,18 @@ struct UsageTests {
             ["checksum", "--check", "list", "path"], ["checksum", "--quiet", "."], ["unknown"],
             ["checksum", "--journal", "/nowhere/j", "--shard", "3/3", "."], ["checksum", "--shard", "0/2", "."],
             ["checksum", "--journal", "/nowhere/j", "--stats", "."], ["checksum", "--report", "r", "."],
+            ["checksum", "--status", "."], ["checksum", "--warn", "."], ["checksum", "--strict", "."],
+            ["checksum", "--ignore-missing", "."], ["checksum", "--check", "l", "--journal", "/nowhere/j"],
+            ["checksum", "--audit", "l", "--journal", "/nowhere/j", "."], ["checksum", "--cache", "c", "--check", "l"],
+            ["checksum", "--journal", "/nowhere/j", "--engine", "serial", "."], ["checksum", "--progress", "json", "."],
+            ["bench", "--rounds", "0"], ["bench", "--rounds", "1001"], ["bench", "--closures", "999"],
+            ["bench", "--closures", "10000001"], ["bench", "--workers", "0"], ["bench", "--workers", "1025"],
+            ["bench", "--only", "nonsense"],
+            ["submit", "slurm", "--dry-run", "--journal", "/nowhere/j", "--shards", "0", "--", "true"],
+            ["submit", "slurm", "--dry-run", "--journal", "/nowhere/j", "--shards", "100001", "--", "true"],
+            ["submit", "slurm", "--dry-run", "--journal", "/nowhere/j", "--shards", "2", "--cpus", "0", "--", "true"],
+            ["submit", "slurm", "--dry-run", "--journal", "/nowhere/j", "--shards", "2", "--requeue=-1", "--", "true"],
+            ["submit", "slurm", "--dry-run", "--journal", "/nowhere/j", "--shards", "2", "--", "run", "--", "a\nb"],
             ["checksum", "--retry-failed", "."], ["run", "--requeue", "1", "--", "true", ":::", "a"],
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
@@ -120,6 +132,9 @@ struct StreamTests {
         let outcome = try command.run()
         #expect(outcome.lines.count == 1)
         #expect(outcome.status == 1)
+        // What is opened takes the place of no stream.
+        command.arguments = ["run", "--", "sh", "-c", "readlink /proc/$PPID/fd/0 /proc/$PPID/fd/2", ":::", "x"].map { Array($0.utf8) }
+        #expect(try command.run().lines == ["/dev/null", "/dev/null"])
     }
 
     @Test("nothing but results is written when standard error is no terminal")
