@@ -11,56 +11,16 @@ static crowd visitors;
 
 /* ---- where one is ---- */
 
-static struct {
-    od_queue *target, *mid, *high;
-    int wrong;
-} chain;
+SCENE(a_job_is_on_all_targets_of_its_queue,
+      "W in 0 1 2: queue t width W; queue m width 1 on t; queue q width 2 on m; "
+      "add q {q.here = 1; q.current = 1; m.current = 1; t.current = 1; a}; wait q; "
+      "add m {q.current = 0; m.current = 1; t.current = 1; a}; wait m; inside q; q.here = 1; q.current = 1; "
+      "m.current = 1; t.current = 1; outside; inside m!; q.current = 0; m.current = 1; t.current = 1; outside; "
+      "t.current = 0; a = 2")
 
-static void look_around(void *unused)
-{
-    chain.wrong += od_queue_of_thread(0) != chain.high;
-    chain.wrong += !od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
-                   !od_queue_is_current(chain.target);
-}
-
-static void look_around_mid(void *unused)
-{
-    chain.wrong += od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
-                   !od_queue_is_current(chain.target);
-}
-
-QUEUE_TEST(a_job_is_on_all_targets_of_its_queue)
-{
-    od_scope scope;
-
-    for (size_t i = 0; i < WIDTHS; i++) {
-        chain.target = queue_of(widths[i]);
-        chain.mid = queue_on(chain.target, widths[(i + 1) % WIDTHS], "mid");
-        chain.high = queue_on(chain.mid, widths[(i + 2) % WIDTHS], "high");
-        chain.wrong = 0;
-        run_in(chain.high, look_around, NULL);
-        run_in(chain.mid, look_around_mid, NULL);
-        run_synced(chain.high, look_around, NULL);
-        od_queue_sync_barrier_begin(chain.mid, &scope);
-        look_around_mid(NULL);
-        od_queue_sync_end(&scope);
-        assert_false(od_queue_is_current(chain.target));
-        assert_int_equal(chain.wrong, 0);
-        release_queues(chain.high, chain.mid, chain.target);
-    }
-}
-
-QUEUE_TEST(a_shared_target_gives_no_order_but_is_around)
-{
-    chain.target = queue_with((od_queue_options){.label = "everybody's", .shared = true});
-    chain.mid = queue_on(chain.target, 2, "mid");
-    chain.high = queue_on(chain.mid, 1, "high");
-    chain.wrong = 0;
-    add(chain.high, look_around, NULL);
-    end_queue(chain.high);
-    assert_int_equal(chain.wrong, 0);
-    release_queues(chain.mid, chain.target);
-}
+SCENE(a_shared_target_gives_no_order_but_is_around,
+      "queue t shared; queue m width 2 on t; queue q width 1 on m; "
+      "add q {q.here = 1; q.current = 1; m.current = 1; t.current = 1; a}; wait q; a = 1")
 
 /* ---- whose turn it is ---- */
 

@@ -28,22 +28,9 @@ SCENE(a_job_of_a_group_and_a_barrier_raise_too,
       "lone; hold pool Held band 0; queue q width 1 band 4; group g; add q a; add pool 20 d; add q b in g band 1; "
       "add q c band 0 barrier; add q e; open Held; order abcd20e")
 
-HELD(a_batch_raises_too)
-{
-    od_queue *queue = background(1);
-    _Alignas(16) char room[OD_BATCH_BYTES];
-    od_batch *batch = od_batch_begin(room, queue, NULL, OD_BAND_USER_INTERACTIVE);
-
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    od_batch_add(batch, note, (void *)(uintptr_t)'B');
-    od_batch_submit(batch); /* the first of its band: job by job */
-    od_batch_add(batch, note, (void *)(uintptr_t)'C');
-    od_batch_add(batch, note, (void *)(uintptr_t)'D');
-    od_batch_submit(batch);
-    add(queue, OD_QUEUE_BAND, 'e');
-    assert_order(queue, "aBCDe", 4);
-}
+SCENE(a_batch_raises_too,
+      "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add pool 20 d; batch q 1 b band 0; "
+      "batch q 2 c band 0; add q e; open Held; order abccd20e")
 
 SCENE(a_suspended_line_with_a_limit_is_raised_when_it_goes_on,
       "lone; hold pool Held band 0; queue q width 1 band 4 limit 10; suspend q; add q a; add q b band 0; add q c; "
@@ -53,64 +40,18 @@ SCENE(what_a_cancel_takes_out_raises_nothing_any_more,
       "lone; hold pool Held band 0; queue q width 1 band 4; add q x; add q x band 0; add pool 20 d; cancel q 2; "
       "add q a; add q b; open Held; order d20ab")
 
-/* A drainer takes several jobs at once only where no other band may have work. */
-static bool no_band_is_hinted_at(void)
-{
-    odi_team *team = &scene.pool->team;
-    odi_worker *worker = odi_load_acquire(&team->slots[0], W3);
-
-    /* relaxed, both: hints */
-    return (odi_load_relaxed(&team->sites[0].bands) | odi_load_relaxed(&worker->bands)) == 0;
-}
-
 enum { IN_HAND = 8 };
 
-/* The queue's drainer waits at the gate, with so many jobs behind that; `last`: the band of one more. */
-static od_queue *waits_at(gate *door, int32_t last)
-{
-    od_queue *queue = background(1);
-
-    gate_open(&scene.door);
-    assert_comes_true(no_band_is_hinted_at());
-    od_queue_suspend(queue);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, door);
-    for (int i = 0; i < IN_HAND; i++)
-        add(queue, OD_QUEUE_BAND, 'h');
-    if (last != OD_QUEUE_BAND)
-        add(queue, last, 'U');
-    od_queue_resume(queue);
-    assert_comes_true(atomic_load(&door->waiting) == 1);
-    return queue;
-}
-
-HELD(a_raise_is_over_with_what_it_was_for)
-{
-    gate door = {0};
-    od_queue *queue = waits_at(&door, OD_BAND_USER_INTERACTIVE);
-
-    add(queue, OD_QUEUE_BAND, 'l');
-    flood_the_middle();
-    gate_open(&door);
-    assert_order(queue, "hhhhhhhhUl", IN_HAND + 1);
-}
+SCENE(a_raise_is_over_with_what_it_was_for,
+      "lone; hold pool Held band 0; queue q width 1 band 4; open Held; pool.hinted -> 0; suspend q; add q Door; "
+      "add q 8 h; add q u band 0; resume q; Door -> 1; add q l; add pool 20 d; open Door; order h8ud20l")
 
 /* Found by reading: what was taken back went before the job without being counted, and the raise
  * ended before it. */
-HELD(what_a_suspension_takes_out_of_a_hand_is_raised_too)
-{
-    gate door = {0};
-    od_queue *queue = waits_at(&door, OD_QUEUE_BAND);
-
-    /* Its drainer took the others into its drain batch before it began with the gate. */
-    int32_t in_hand = odi_drain_batch_offered(&queue->batches[0]);
-    add(queue, OD_BAND_USER_INTERACTIVE, 'U');
-    od_queue_suspend(queue);
-    od_queue_resume(queue);
-    flood_the_middle();
-    gate_open(&door);
-    assert_order(queue, "hhhhhhhhU", IN_HAND + 1);
-    assert_int_equal(in_hand, IN_HAND);
-}
+SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too,
+      "lone; hold pool Held band 0; queue q width 1 band 4; open Held; pool.hinted -> 0; suspend q; add q Door; "
+      "add q 8 h; resume q; Door -> 1; q.offered = 8; add q u band 0; suspend q; resume q; add pool 20 d; open Door; "
+      "order h8ud20")
 
 /* They were in the pool when the queue was suspended. */
 SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it,
@@ -119,87 +60,21 @@ SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it,
 
 /* ---- sync callers ---- */
 
-static void *open_when_somebody_waits(void *raw)
-{
-    od_queue *queue = raw;
-
-    do
-        odi_clock_sleep(100 * ODI_MICROSECOND);
-    while (waiting_in(queue) < 2 || !a_pass_waits());
-    gate_open(&scene.door);
-    return NULL;
-}
-
 /* The first thread's band is the highest. What it waits for is what the line holds before it. */
-HELD(a_sync_caller_takes_along_what_is_before_it)
-{
-    od_queue *queue = background(1);
-    pthread_t opener;
+SCENE(a_sync_caller_takes_along_what_is_before_it,
+      "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add pool 20 d; "
+      "thread {q.waiting >= 2; pool.urgent >= 1; open Held}; inside q; outside; join; order ad20")
 
-    assert_int_equal(odi_band_of_thread(), OD_BAND_USER_INTERACTIVE);
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    pthread_create(&opener, NULL, open_when_somebody_waits, queue);
-    run_synced(queue, no_job, NULL);
-    pthread_join(opener, NULL);
-    assert_order(queue, "a", 1);
-}
+SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle,
+      "lone; queue q width 1 band 4; pool.own_band = 0; thread {pool.own_band = 2; a}; join; a = 1; "
+      "add q {pool.own_band = 3; b} band 3; wait q; b = 1")
 
-static void *note_band_of_thread(void *band)
-{
-    *(uint32_t *)band = odi_band_of_thread();
-    return NULL;
-}
-
-static void note_band_in_job(void *band) { (void)note_band_of_thread(band); }
-
-HELD(a_thread_is_in_its_jobs_band_or_in_the_middle)
-{
-    od_queue *queue = background(1);
-    pthread_t thread;
-    uint32_t band = 99;
-
-    pthread_create(&thread, NULL, note_band_of_thread, &band);
-    pthread_join(thread, NULL);
-    assert_int_equal(band, OD_BAND_DEFAULT);
-    od_queue_async(queue, NULL, OD_BAND_UTILITY, note_band_in_job, &band);
-    gate_open(&scene.door);
-    end_queue(queue);
-    assert_int_equal(band, OD_BAND_UTILITY);
-}
-
-static void sync_and_note_band(void *raw)
-{
-    od_queue **queues = raw;
-    od_scope outer, inner;
-
-    for (int i = 0; i < 2; i++) {
-        od_queue_sync_begin(queues[i], &outer);
-        scene.order[2 * i] = (char)('0' + od_queue_current_band());
-        od_queue_sync_begin(queues[2], &inner);
-        scene.order[2 * i + 1] = (char)('0' + od_queue_current_band());
-        od_queue_sync_end(&inner);
-        od_queue_sync_end(&outer);
-    }
-}
-
-HELD(a_sync_is_in_its_queues_band_or_its_callers)
-{
-    od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
-                          background(1),
-                          od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "inner")};
-    od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "middle");
-
-    gate_open(&scene.door);
-    sync_and_note_band(queues); /* from no job */
-    assert_string_equal(scene.order, "1143");
-    run_in(middle, sync_and_note_band, queues);
-    assert_string_equal(scene.order, "1122");
-    assert_int_equal(od_queue_current_band(), -1);
-    for (int i = 0; i < 3; i++)
-        od_queue_release(queues[i]);
-    od_queue_release(middle);
-}
+SCENE(a_sync_is_in_its_queues_band_or_its_callers,
+      "lone; queue above width 1 band 1; queue below width 1 band 4; queue inner band 3; queue middle width 1; "
+      "inside above; inner.band = 1; inside inner; inner.band = 1; outside; outside; inside below; inner.band = 4; "
+      "inside inner; inner.band = 3; outside; outside; "
+      "add middle {inside above; inner.band = 1; inside inner; inner.band = 1; outside; outside; inside below; "
+      "inner.band = 2; inside inner; inner.band = 2; a}; wait middle; a = 1; inner.band = -1")
 
 /* ---- passes ---- */
 

@@ -3,6 +3,7 @@
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/scenes.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -10,21 +11,8 @@
 
 CHILDREN_MAY_START_THREADS
 
-TEST(permits_are_counted)
-{
-    od_semaphore *semaphore = od_semaphore_create(2);
-
-    assert_true(od_semaphore_wait(semaphore, INT64_MAX));
-    assert_true(od_semaphore_wait(semaphore, 0));
-    assert_false(od_semaphore_wait(semaphore, 0));
-    assert_false(od_semaphore_wait(semaphore, INT64_MIN));
-    assert_false(od_semaphore_wait(semaphore, MILLISECONDS(1)));
-    assert_int_equal(od_semaphore_value(semaphore), 0);
-    assert_false(od_semaphore_signal(semaphore));
-    assert_false(od_semaphore_signal(semaphore));
-    assert_int_equal(od_semaphore_value(semaphore), 2);
-    od_semaphore_release(semaphore);
-}
+SCENE(permits_are_counted,
+      "pool 1; semaphore s 2; take s; take s; short s; s.value = 0; signal s no; signal s no; s.value = 2")
 
 /* Semaphores are made anew from what was released: a program that makes one per request grows no further. */
 TEST(what_is_released_serves_again)
@@ -46,65 +34,15 @@ TEST(what_is_released_serves_again)
 
 enum { IN_LINE = 8 };
 
-static struct {
-    od_semaphore *semaphore;
-    atomic_int served;
-    int order[IN_LINE];
-} line;
-
-static void *stand_in_line(void *raw)
-{
-    if (od_semaphore_wait(line.semaphore, HANG_NS))
-        line.order[(int)(intptr_t)raw] = atomic_fetch_add(&line.served, 1);
-    return NULL;
-}
-
-/* A waiter is counted first, and then listed. */
-static int listed_at(od_semaphore *semaphore)
-{
-    return COUNT_OF(&semaphore->lock, semaphore->first, after);
-}
-
-TEST(a_signal_wakes_the_longest_waiter)
-{
-    pthread_t threads[IN_LINE];
-
-    line.semaphore = od_semaphore_create(0);
-    atomic_store(&line.served, 0);
-    for (int i = 0; i < IN_LINE; i++) {
-        pthread_create(&threads[i], NULL, stand_in_line, (void *)(intptr_t)i);
-        assert_comes_true(listed_at(line.semaphore) == i + 1);
-    }
-    for (int i = 0; i < IN_LINE; i++) {
-        assert_true(od_semaphore_signal(line.semaphore));
-        assert_comes_true(atomic_load(&line.served) == i + 1);
-    }
-    for (int i = 0; i < IN_LINE; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(line.order[i], i);
-    }
-    od_semaphore_release(line.semaphore);
-}
+SCENE(a_signal_wakes_the_longest_waiter,
+      "pool 1; semaphore s 0; thread {take s; a}; s.listed -> 1; thread {take s; b}; s.listed -> 2; thread {take s; c}; "
+      "s.listed -> 3; thread {take s; d}; s.listed -> 4; thread {take s; e}; s.listed -> 5; thread {take s; f}; "
+      "s.listed -> 6; signal s yes; a -> 1; signal s yes; b -> 1; signal s yes; c -> 1; signal s yes; d -> 1; "
+      "signal s yes; e -> 1; signal s yes; f -> 1; join; order abcdef")
 
 /* libdispatch's is stolen in most rounds. */
-TEST(a_permit_for_a_waiter_is_not_stolen)
-{
-    line.semaphore = od_semaphore_create(0);
-    for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
-        pthread_t thread;
-
-        atomic_store(&line.served, 0);
-        pthread_create(&thread, NULL, stand_in_line, 0);
-        while (listed_at(line.semaphore) == 0)
-            sched_yield();
-        assert_true(od_semaphore_signal(line.semaphore));
-        assert_false(od_semaphore_wait(line.semaphore, 0));
-        assert_false(od_semaphore_wait(line.semaphore, 1));
-        pthread_join(thread, NULL);
-        assert_int_equal(atomic_load(&line.served), 1);
-    }
-    od_semaphore_release(line.semaphore);
-}
+SCENE(a_permit_for_a_waiter_is_not_stolen,
+      "100 times: pool 1; semaphore s 0; thread {take s; a}; s.listed -> 1; signal s yes; short s; join; a = 1")
 
 /* ---- races: what is signalled is granted once, or is left ---- */
 
@@ -311,71 +249,18 @@ TEST(cancels_that_race_with_signals_lose_no_permit)
 
 /* ---- workers ---- */
 
-static atomic_ullong passed;
-
-static void wait_job(void *semaphore)
-{
-    if (od_semaphore_wait(semaphore, HANG_NS))
-        atomic_fetch_add(&passed, 1);
-}
-
-static void signal_job(void *semaphore) { od_semaphore_signal(semaphore); }
-
-TEST(a_worker_that_waits_hands_its_place_over)
-{
-    od_pool *pool = pool_of(1);
-    od_semaphore *semaphore = od_semaphore_create(0);
-
-    submit_many(pool, 5, wait_job, semaphore);
-    submit_many(pool, 5, signal_job, semaphore);
-    assert_comes_true(atomic_load(&passed) == 5);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-    od_semaphore_release(semaphore);
-}
+SCENE(a_worker_that_waits_hands_its_place_over,
+      "pool 1; semaphore s 0; add pool 5 {take s; a}; add pool 5 {signal s}; a -> 5")
 
 /* ---- misuse, and a forked child ---- */
 
-static void release_below(void *unused)
-{
-    od_semaphore *semaphore = od_semaphore_create(2);
+SCENE_TRAPS(misuse_is_named,
+            "pool 1; semaphore s 2; take s; release s",
+            "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before letting it go",
+            "pool 1; semaphore s -1", "CountingSemaphore(value: -1): choose 0 or more permits")
 
-    od_semaphore_wait(semaphore, INT64_MAX);
-    od_semaphore_release(semaphore);
-}
-
-static void create_negative(void *unused) { od_semaphore_create(-1); }
-
-TEST(misuse_is_named)
-{
-    assert_child_traps(release_below, NULL,
-                       "CountingSemaphore with 2 permits was released while it had 1: signal() "
-                       "as often as wait() before letting it go");
-    assert_child_traps(create_negative, NULL, "CountingSemaphore(value: -1): choose 0 or more permits");
-}
-
-static void use_the_parents(void *semaphore)
-{
-    child_expects(od_semaphore_value(semaphore) == 0);
-    child_expects(!od_semaphore_signal(semaphore));
-    child_expects(od_semaphore_wait(semaphore, 0));
-    child_expects(!od_semaphore_wait(semaphore, 0));
-}
-
-TEST(a_forked_child_has_no_waiters)
-{
-    od_pool *pool = pool_of(1); /* pools register for forks */
-    pthread_t thread;
-
-    line.semaphore = od_semaphore_create(0);
-    atomic_store(&line.served, 0);
-    pthread_create(&thread, NULL, stand_in_line, 0);
-    assert_comes_true(listed_at(line.semaphore) == 1);
-    assert_child_succeeds(use_the_parents, line.semaphore);
-    od_semaphore_signal(line.semaphore);
-    pthread_join(thread, NULL);
-    assert_int_equal(atomic_load(&line.served), 1);
-    od_semaphore_release(line.semaphore);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-}
+SCENE(a_forked_child_has_no_waiters,
+      "pool 1; semaphore s 0; thread {take s; a}; s.listed -> 1; child {s.value = 0; signal s no; take s; short s}; "
+      "signal s yes; join; a = 1")
 
 GUARDED_PROGRAM

@@ -12,11 +12,12 @@
  *   add q [N] a [in g] [band N] [barrier] [enforced]
  *                               so many jobs of the queue, `add pool a`: of none; hold: until they are there; try, refuse:
  *                               whether there is room; discard: the pool is stopped
- *   batch q N a [in g]          so many in one batch
+ *   batch q N a [in g] [band N] so many in one batch
  *   thread [N] a;  join         so many threads that do it; until all have ended
  *   child a                     a forked child that does it;  block, unblock: od_blocking_begin and _end
  *   inside q, inside q!         in sync, or as a barrier, until `outside`, or the end of these steps
  *   open A …                    doors
+ *   semaphore s N;  take s;  signal s [yes|no: whether somebody waits];  short s: it has no permit
  *   timer t q MS MS a [band N] [barrier] [unstarted];  start t;  disarm t [prevented|runs|over]
  *                               whose calls do it, after a delay and from there at an interval
  *   suspend, resume, activate, release q;  width q N;  target q q;  cancel q N, which is as many
@@ -46,7 +47,10 @@
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/threads.h"
+#include "gate/semaphore.h"
+#include "include/od_report.h"
 #include "include/od_timer.h"
+#include "gate/current.h"
 #include "worker/override.h"
 
 #define SCENE(name, text)                                                                 \
@@ -68,6 +72,7 @@ typedef struct {
     char name[STAGE_STEP];
     od_queue *queue;
     od_group *group;
+    od_semaphore *semaphore;
     od_timer *timer;
     void *job; /* the timer's, whose calls it counts as */
     atomic_int overs;
@@ -221,7 +226,8 @@ static inline void stage_batch(void)
     od_queue *queue = stage_queue();
     int64_t times = stage_number();
     stage_thing *job = stage_next();
-    od_batch *batch = od_batch_begin(room, queue, stage_has("in") ? stage_next()->group : NULL, OD_QUEUE_BAND);
+    od_group *group = stage_has("in") ? stage_next()->group : NULL;
+    od_batch *batch = od_batch_begin(room, queue, group, stage_has("band") ? (int32_t)stage_number() : OD_QUEUE_BAND);
 
     while (times-- > 0)
         od_batch_add(batch, stage_job, job);
@@ -336,10 +342,13 @@ static inline void stage_release(stage_thing *it)
         od_queue_release(it->queue);
     if (it->group != NULL)
         od_group_release(it->group);
+    if (it->semaphore != NULL)
+        od_semaphore_release(it->semaphore);
     if (it->timer != NULL)
         od_timer_release(it->timer);
     it->queue = NULL;
     it->group = NULL;
+    it->semaphore = NULL;
     it->timer = NULL;
 }
 
@@ -415,9 +424,14 @@ static inline uint64_t stage_of_pool(od_pool *pool, const char *of)
     STAGE_SAYS("blocked", blocked_in(pool))
     STAGE_SAYS("armed", od_pool_timers_armed(pool))
     STAGE_SAYS("sleeps", idle_ones_sleep(pool, 1))
+    STAGE_SAYS("reported", od_pool_report_workers(pool, &(od_worker_report){0}, 1))
+    STAGE_SAYS("urgent", odi_injector_size(&pool->team.sites[0].injectors[OD_BAND_USER_INTERACTIVE]))
+    STAGE_SAYS("hinted", odi_load_relaxed(&pool->team.sites[0].bands) | /* relaxed: hints */
+                             odi_load_relaxed(&odi_load_acquire(&pool->team.slots[0], W3)->bands))
     STAGE_SAYS("most", atomic_load(&stage.crowd.most))
     STAGE_SAYS("inside", atomic_load(&stage.crowd.inside))
     STAGE_SAYS("band", od_pool_current_band())
+    STAGE_SAYS("own_band", odi_band_of_thread())
     STAGE_SAYS("overridden", odi_load_relaxed(&odi_overrides.bands))                              /* relaxed, and */
     STAGE_SAYS("stopping", (odi_load_relaxed(&pool->team.attention) & ODI_STOPPING) != 0) /* here: again and again */
     return UINT64_MAX;
@@ -430,6 +444,8 @@ static inline uint64_t stage_of_another(const stage_thing *it, const char *of)
     STAGE_SAYS("overs", atomic_load(&it->overs))
     STAGE_SAYS("missed", atomic_load(&it->missed))
     STAGE_SAYS("cancelled", od_timer_is_cancelled(it->timer))
+    STAGE_SAYS("value", od_semaphore_value(it->semaphore))
+    STAGE_SAYS("listed", COUNT_OF(&it->semaphore->lock, it->semaphore->first, after))
     return UINT64_MAX;
 }
 
@@ -496,6 +512,13 @@ static inline void stage_step(const char *verb)
         stage.pool = pool_of(3);
     STAGE_STEP_OF("queue", stage_make_queue())
     STAGE_STEP_OF("group", stage_next()->group = od_group_create())
+    STAGE_STEP_OF("semaphore", stage_thing *it = stage_next(); it->semaphore = od_semaphore_create(stage_number()))
+    STAGE_STEP_OF("take", stage_expects(od_semaphore_wait(stage_next()->semaphore, INT64_MAX), "it was none", 0))
+    STAGE_STEP_OF("short", od_semaphore *it = stage_next()->semaphore;
+                  stage_expects(!od_semaphore_wait(it, 0) && !od_semaphore_wait(it, INT64_MIN), "at once", 0);
+                  stage_expects(!od_semaphore_wait(it, 1) && !od_semaphore_wait(it, MILLISECONDS(1)), "it has some", 0))
+    STAGE_STEP_OF("signal", bool wakes = od_semaphore_signal(stage_next()->semaphore);
+                  stage_expects(stage_self->at == stage_self->count || stage_has(wakes ? "yes" : "no"), "it wakes", wakes))
     STAGE_STEP_OF("timer", stage_make_timer())
     STAGE_STEP_OF("start", od_timer_start(stage_next()->timer))
     STAGE_STEP_OF("disarm", stage_disarm())
