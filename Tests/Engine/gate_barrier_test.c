@@ -30,10 +30,10 @@ SCENE(a_barrier_waits_for_what_the_pool_was_given_before,
       "20 times: queue q; add q Door; add q 100 before; add q alone barrier; add q 100 later; before -> 100; alone = 0; "
       "later = 0; open Door; wait q; alone = 1; later = 100")
 
-/* A group's record, which goes with its group, is the first of these. */
+/* A group's record, which goes with its group, is the first of these; it serves another queue then. */
 SCENE(a_barrier_waits_for_the_others_of_these_where_the_first_is_over,
-      "queue q; group g; hold q Last; hold q First band 1; add q a in g; wait g; add q alone barrier; release g; "
-      "open First; q.running -> 1; settle; alone = 0; open Last; wait q; alone = 1")
+      "queue q; group g; hold q Last; hold q First band 1; add q a in g; wait g; add q alone barrier; settle; release g; "
+      "queue r; hold r Elsewhere; open First; q.running -> 1; settle; alone = 0; open Last; wait q; alone = 1")
 
 /* A heavy fence interrupts every processor: a queue that guards a variable, and never has a job, need not pay it. */
 SCENE(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else,
