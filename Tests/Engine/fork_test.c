@@ -39,10 +39,10 @@ static void use_everything(void *unused)
 }
 
 /* The same as steps: a serial queue is s, an open one o. */
-#define EVERYTHING                                                                        \
-    "pool.blocked = 0; queue x width 1 inactive; target x s; release x; group h; add pool 10 b band 0; add pool 10 b band 1; " \
-    "add pool 10 b band 2; add pool 10 b band 3; add pool 10 b band 4; add o 50 b in h; add s 50 b in h; wait h; b -> 150; "   \
-    "inside s; outside; wait o; cancel s 0"
+#define EVERYTHING(group, counter)                                                        \
+    "pool.blocked = 0; queue x width 1 inactive; target x s; release x; group " group "; add pool 10 " counter " band 0; add pool 10 " \
+    counter " band 1; add pool 10 " counter " band 2; add pool 10 " counter " band 3; add pool 10 " counter " band 4; add o 50 "      \
+    counter " in " group "; add s 50 " counter " in " group "; wait " group "; " counter " -> 150; inside s; outside; wait o; cancel s 0"
 
 static void set_up_queues(void)
 {
@@ -176,7 +176,7 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
 
 SCENE(what_waited_is_the_parents,
       "pool 2; queue s width 1; queue o band 3; queue r width 1 on s; group g; hold s Door in g; add s 50 a in g; "
-      "add r 50 a in g; child {" EVERYTHING "; s.pending = 0; r.pending = 0; add r c; wait r; a = 0}; a = 0; open Door; "
+      "add r 50 a in g; child {" EVERYTHING("h", "b") "; s.pending = 0; r.pending = 0; add r c; wait r; a = 0}; a = 0; open Door; "
       "wait g; a = 100")
 
 /* It was closed, and not complete: what went to the pool before is the parent's alone. */
@@ -188,7 +188,7 @@ SCENE(a_child_makes_none_of_its_parents_notifications,
       "leave g; told = 1")
 
 SCENE(a_job_may_fork,
-      "pool 2; queue s width 1; queue o band 3; add o {block; child {" EVERYTHING "}; unblock; forked}; forked -> 1")
+      "pool 2; queue s width 1; queue o band 3; add o {block; child {" EVERYTHING("h", "b") "}; unblock; forked}; forked -> 1")
 
 static struct {
     pid_t parent, child;
@@ -309,24 +309,9 @@ TEST(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void fork_again(void *unused)
-{
-    use_everything(NULL);
-    outcome it = in_a_child(use_everything, NULL, 60);
-    if (it.status != 0)
-        dprintf(STDERR_FILENO, "grandchild: %s\n", it.said);
-    child_expects(it.status == 0);
-    use_everything(NULL);
-}
-
-TEST(a_child_can_use_it_and_may_fork)
-{
-    set_up_queues();
-    use_everything(NULL);
-    assert_child_succeeds(fork_again, NULL);
-    use_everything(NULL); /* and so can the parent, still */
-    tear_down_queues();
-}
+SCENE(a_child_can_use_it_and_may_fork,
+      "pool 2; queue s width 1; queue o band 3; " EVERYTHING("g", "a") "; "
+      "child {" EVERYTHING("h", "b") "; child {" EVERYTHING("i", "c") "}; " EVERYTHING("j", "d") "}; " EVERYTHING("k", "e"))
 
 /* ---- chains of records ---- */
 

@@ -31,37 +31,9 @@ SCENE(an_inactive_queue_is_cancelled_as_any,
 SCENE(a_stop_cancels_what_an_inactive_queue_holds,
       "pool 2; queue q inactive; add q 5 a; stop in 20000 ran 0 cancelled 5 stuck 0; a = 0")
 
-static struct {
-    od_queue *queue;
-    atomic_ullong ran;
-} race;
-
-static void *submit_a_thousand(void *unused)
-{
-    add_many(race.queue, 1000, count_job, &race.ran);
-    return unused;
-}
-
-static void *activate(void *unused)
-{
-    od_queue_activate(race.queue);
-    return unused;
-}
-
-QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
-{
-    for (int round = 0; round < UNLESS_SANITIZED(100, 10); round++) {
-        pthread_t submitter;
-
-        race.queue = inactive_queue(widths[round % WIDTHS], "state");
-        atomic_store(&race.ran, 0);
-        pthread_create(&submitter, NULL, submit_a_thousand, NULL);
-        run_on_threads(2, activate);
-        pthread_join(submitter, NULL);
-        end_queue(race.queue);
-        assert_int_equal(atomic_load(&race.ran), 1000);
-    }
-}
+SCENE(activating_loses_nothing_that_is_submitted_meanwhile,
+      "20 times W in 0 1 2: queue q width W inactive; thread {add q 1000 a}; thread 2 {activate q}; join; wait q; "
+      "a = 1000")
 
 /* ---- running ---- */
 

@@ -417,25 +417,10 @@ QUEUE_TEST(what_comes_while_a_drainer_settles_is_served)
 /* ---- an empty line ---- */
 
 /* However it became empty, the next job finds a drainer. */
-QUEUE_TEST(what_comes_to_an_empty_line_is_served)
-{
-    od_queue *queue = queue_of(1);
-    od_group *group = od_group_create();
-
-    for (int round = 0; round < 200; round++) {
-        add(queue, no_job, NULL);
-        if (round % 2 == 0)
-            run_synced(queue, no_job, NULL);
-        if (round % 3 == 0)
-            od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-        if (round % 5 == 0)
-            od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, no_job, NULL);
-        assert_true(od_group_wait(group, HANG_NS));
-        assert_true(od_queue_wait(queue, HANG_NS));
-    }
-    od_queue_release(queue);
-    od_group_release(group);
-}
+SCENE(what_comes_to_an_empty_line_is_served,
+      "queue q width 1; group g; "
+      "repeat 40 {add q a; wait q; add q a; inside q; outside; wait q; add q a; add q a in g; wait g; wait q; "
+      "add q a; inside q; outside; add q a in g; add q a band 0; wait g; wait q}; a = 280")
 
 /* A queue is light while nothing waits in it. */
 static bool holds_hands(od_queue *queue) { return LOOK(queue, queue->batches != NULL); }

@@ -248,32 +248,9 @@ typedef struct {
     int band;
 } place;
 
-static void note_the_place(void *raw) { *(place *)raw = (place){pthread_self(), od_queue_current_band()}; }
-
-QUEUE_TEST(the_caller_runs_what_does_not_fit)
-{
-    od_queue *queue = limited(OD_UNLIMITED, 1, OD_OVERFLOW_RUNS);
-    od_queue *high = od_queue_create(pool, OD_BAND_USER_INTERACTIVE, 1, "high");
-    gate door = {0};
-    od_scope scope;
-    place its;
-
-    for (int job = 0; job < 3; job++) { /* one each for the workers */
-        add(queue, gate_job, &door);
-        assert_comes_true(atomic_load(&door.waiting) == job + 1);
-    }
-    memset(&its, 0, sizeof its);
-    add(queue, no_job, NULL); /* waits */
-    od_queue_sync_begin(high, &scope);
-    add(queue, note_the_place, &its);
-    od_queue_sync_end(&scope);
-    assert_true(pthread_equal(its.thread, pthread_self()));
-    assert_int_equal(its.band, OD_BAND_DEFAULT); /* the job's, and not that of the sync around it */
-    gate_open(&door);
-    end_queue(queue);
-    od_queue_release(high);
-    assert_int_equal(metrics_of(pool).executed, 5);
-}
+SCENE(the_caller_runs_what_does_not_fit,
+      "queue q limit 1 runs; queue high width 1 band 0; hold q Door; hold q Door; hold q Door; add q a; inside high; "
+      "add q {pool.main = 1; high.band = 2; b}; b = 1; outside; open Door; wait q; pool.executed = 5")
 
 /* ---- refused ---- */
 

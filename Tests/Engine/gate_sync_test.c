@@ -5,40 +5,10 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-static struct {
-    od_queue *queue;
-    long counter; /* guarded by the queue's order alone */
-    int overlaps;
-    atomic_int inside;
-} rounds;
-
-static void add_one(void *unused)
-{
-    rounds.overlaps += atomic_fetch_add(&rounds.inside, 1) != 0;
-    rounds.counter++;
-    atomic_fetch_sub(&rounds.inside, 1);
-}
-
-static void *take_turns(void *unused)
-{
-    for (int i = 0; i < UNLESS_SANITIZED(2000, 400); i++) {
-        if (i % 3 == 0) {
-            add(rounds.queue, add_one, NULL);
-            continue;
-        }
-        run_synced(rounds.queue, add_one, NULL);
-    }
-    return NULL;
-}
-
-QUEUE_TEST(sync_callers_and_jobs_take_turns)
-{
-    rounds.queue = queue_of(1);
-    run_on_threads(3, take_turns);
-    end_queue(rounds.queue);
-    assert_int_equal(rounds.counter, 3 * UNLESS_SANITIZED(2000, 400));
-    assert_int_equal(rounds.overlaps, 0);
-}
+SCENE(sync_callers_and_jobs_take_turns,
+      "queue q width 1; "
+      "thread 3 {repeat 400 {add q {come; a; go}; inside q; come; a; go; outside; inside q; come; a; go}}; join; "
+      "wait q; a = 3600; pool.most = 1")
 
 SCENE(jobs_run_beside_the_caller_that_a_barriers_end_let_in,
       "queue q; inside q!; thread {inside q; In}; q.waiting -> 1; add q a; outside; In -> 1; a -> 1")

@@ -7,8 +7,6 @@
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
-static crowd visitors;
-
 /* ---- where one is ---- */
 
 SCENE(a_job_is_on_all_targets_of_its_queue,
@@ -24,30 +22,12 @@ SCENE(a_shared_target_gives_no_order_but_is_around,
 
 /* ---- whose turn it is ---- */
 
-static void *sync_again_and_again(void *queue)
-{
-    for (int round = 0; round < UNLESS_SANITIZED(500, 60); round++) {
-        run_synced(queue, crowd_visit, &visitors);
-        add(queue, crowd_visit, &visitors);
-    }
-    return NULL;
-}
-
-QUEUE_TEST(sync_callers_take_turns_through_the_chain)
-{
-    od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
-    od_queue *queues[3] = {target, mid, queue_on(mid, 1, "high")};
-    pthread_t threads[6];
-
-    crowd_begin(&visitors);
-    for (int i = 0; i < 6; i++)
-        pthread_create(&threads[i], NULL, sync_again_and_again, queues[i % 3]);
-    join_threads(threads, 6);
-    for (int i = 2; i >= 0; i--)
-        end_queue(queues[i]);
-    assert_int_equal(atomic_load(&visitors.visits), 6 * 2 * UNLESS_SANITIZED(500, 60));
-    assert_int_equal(atomic_load(&visitors.most), 1);
-}
+SCENE(sync_callers_take_turns_through_the_chain,
+      "queue t width 1; queue m on t; queue q width 1 on m; "
+      "thread 2 {repeat 150 {add t {come; a; go}; inside t; come; a; go}}; "
+      "thread 2 {repeat 150 {add m {come; a; go}; inside m; come; a; go}}; "
+      "thread 2 {repeat 150 {add q {come; a; go}; inside q; come; a; go}}; join; wait q; wait m; wait t; a = 1800; "
+      "pool.most = 1")
 
 /* The chain's upper queues are free: it is the target's turn that is waited for. */
 SCENE(a_sync_caller_waits_for_what_runs_on_the_target,

@@ -213,34 +213,9 @@ QUEUE_TEST(a_wait_without_time_only_looks)
 
 enum { PERMITS = 3000 }; /* more than a pool has room for workers */
 
-static struct {
-    od_queue *queue;
-    atomic_ullong held;
-} wide;
-
-/* As a task does that suspends. */
-static void hold_a_permit(void *unused)
-{
-    if (od_queue_hold(wide.queue) == 1)
-        atomic_fetch_add(&wide.held, 1);
-}
-
-QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide)
-{
-    atomic_ullong ran = 0;
-
-    wide.queue = queue_of(PERMITS);
-    assert_true(pool->team.capacity < PERMITS);
-    add_many(wide.queue, PERMITS, hold_a_permit, NULL);
-    assert_comes_true(atomic_load(&wide.held) == PERMITS);
-    add(wide.queue, count_job, &ran); /* before, it may pass by one that a drainer has in hand */
-    let_all_run_that_can();
-    assert_int_equal(atomic_load(&ran), 0);
-    for (int task = 0; task < PERMITS; task++)
-        od_queue_unhold(wide.queue, 1);
-    end_queue(wide.queue);
-    assert_int_equal(atomic_load(&ran), 1);
-}
+SCENE(as_many_tasks_hold_a_limited_queue_as_it_is_wide,
+      "queue q width 3000; add q 3000 {keep q 1; kept}; kept -> 3000; add q a; settle; a = 0; "
+      "add pool 3000 {give q 1; given}; given -> 3000; wait q; a = 1")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

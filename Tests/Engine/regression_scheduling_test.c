@@ -350,35 +350,10 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     end_pool(pool, forked.queue);
 }
 
-static struct {
-    od_queue *serial;
-    long visits; /* under the turn */
-} rounds;
-
-static void visit_the_serial_queue(void *unused)
-{
-    od_scope scope = {0};
-
-    od_queue_sync_begin(rounds.serial, &scope);
-    if (rounds.visits++ % 16 == 0)
-        sched_yield(); /* the others come meanwhile, and have to wait */
-    od_queue_sync_end(&scope);
-}
-
 /* The place went back to the pool after each turn, as a drainer; when all workers waited for
  * their turns by then, and no more could be had, nobody was left to run it. */
-TEST(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs)
-{
-    enum { VISITS = UNLESS_SANITIZED(4000, 1000) };
-    od_pool *pool = pool_without_spares(2);
-    od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
-
-    rounds.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    add_many(open, VISITS, visit_the_serial_queue, NULL);
-    assert_true(od_queue_wait(open, HANG_NS));
-    assert_int_equal(rounds.visits, VISITS);
-    end_pool(pool, rounds.serial, open);
-}
+SCENE(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs,
+      "pool 2 bare; queue q; queue r width 1; add q 2000 {inside r; come; a; go}; wait q; a = 2000")
 
 CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM

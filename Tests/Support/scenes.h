@@ -14,6 +14,7 @@
  *                               whether there is room; discard: the pool is stopped
  *   batch q N a [in g] [band N] so many in one batch
  *   thread [N] a;  join         so many threads that do it; until all have ended
+ *   repeat N a                  it is done so often, here
  *   child a                     a forked child that does it;  block, unblock: od_blocking_begin and _end
  *   inside q, inside q!         in sync, or as a barrier, until `outside`, or the end of these steps
  *   open A …                    doors
@@ -431,6 +432,7 @@ static inline uint64_t stage_of_pool(od_pool *pool, const char *of)
     STAGE_SAYS("most", atomic_load(&stage.crowd.most))
     STAGE_SAYS("inside", atomic_load(&stage.crowd.inside))
     STAGE_SAYS("band", od_pool_current_band())
+    STAGE_SAYS("main", od_thread_is_main())
     STAGE_SAYS("own_band", odi_band_of_thread())
     STAGE_SAYS("overridden", odi_load_relaxed(&odi_overrides.bands))                              /* relaxed, and */
     STAGE_SAYS("stopping", (odi_load_relaxed(&pool->team.attention) & ODI_STOPPING) != 0) /* here: again and again */
@@ -528,6 +530,7 @@ static inline void stage_step(const char *verb)
     STAGE_STEP_OF("refuse", stage_add(verb))
     STAGE_STEP_OF("discard", stage_add(verb))
     STAGE_STEP_OF("batch", stage_batch())
+    STAGE_STEP_OF("repeat", int64_t times = stage_number(); stage_thing *job = stage_next(); while (times-- > 0) stage_job(job))
     STAGE_STEP_OF("child", stage_child())
     STAGE_STEP_OF("block", od_blocking_begin())
     STAGE_STEP_OF("unblock", od_blocking_end())
