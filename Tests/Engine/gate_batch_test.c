@@ -4,8 +4,6 @@
 #include "Support/scenes.h"
 #include "Support/watchdog.h"
 
-#include "job/group.h"
-
 #define add add_to /* queues.h has one of its own */
 #include "gate/batch.c"
 #undef add

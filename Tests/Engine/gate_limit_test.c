@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-#include "job/group.h"
-
 static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
 {
     return queue_with((od_queue_options){

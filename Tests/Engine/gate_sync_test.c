@@ -157,7 +157,8 @@ QUEUE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier)
 }
 
 SCENE(a_sync_caller_comes_after_what_it_submitted,
-      "50 times: queue q width 1; add q 20 a; inside q; a = 20; q.current = 1; outside; q.current = 0")
+      "20 times: queue q width 1; add q 20 a; inside q; a = 20; q.current = 1; outside; q.current = 0; add q 20 b; inside q; "
+      "b = 20; outside; add q 20 c; inside q; c = 20; outside; add q 20 d; inside q; d = 20")
 
 SCENE(sync_on_an_open_queue_does_not_wait,
       "queue q; hold q Door; inside q; inside q; outside; outside")

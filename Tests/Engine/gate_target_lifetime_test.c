@@ -1,5 +1,4 @@
 /* gate/target.c: how a queue comes onto another, how long that one lives, and how both end. */
-#include "Support/crowd.h"
 #include "Support/process.h"
 #include "Support/queues.h"
 #include "Support/scenes.h"

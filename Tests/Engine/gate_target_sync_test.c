@@ -1,10 +1,6 @@
 /* gate/target.c: sync callers of queues on queues: where one is then, what is waited for, and which would wait
  * for itself. */
-#include "Support/crowd.h"
-#include "Support/process.h"
-#include "Support/queues.h"
 #include "Support/scenes.h"
-#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 /* ---- where one is ---- */

@@ -1,6 +1,5 @@
 /* gate/override.c: what is submitted in a higher band, or waits there for its turn, overrides that of what is before
  * it in the line. (Who waits for a group or a queue: override_wait_test.c.) */
-#include "gate/current.h"
 #include "Support/held_worker.h"
 #include "Support/scenes.h"
 #include "Support/threads.h"

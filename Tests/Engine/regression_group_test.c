@@ -1,7 +1,6 @@
 /* Groups and queues that went wrong once when they were used again at once, by many queues, or a great
  * many times: waits that missed the moment at which their set was empty, notifications that came one use
  * late, and a search that took a step for each queue. */
-#include "Support/job_count.h"
 #include "Support/queues.h"
 #include "Support/process.h"
 #include "Support/scenes.h"
@@ -46,8 +45,8 @@ static void assert_all_released(const pthread_t *threads)
 }
 
 SCENE(a_group_that_is_entered_again_at_once_releases_all_who_waited,
-      "20 times: pool 1; group g; enter g; thread 8 {await g; released}; g.waiters -> 8; leave g; enter g; "
-      "released -> 8; leave g")
+      "pool 1; group g; enter g; "
+      "repeat 20 {thread 8 {await g; released}; g.waiters -> 8; leave g; enter g; join}; leave g; released = 160")
 
 /* The same by jobs: the last one's end, and the next one's beginning, of two queues in turn. */
 QUEUE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited)
@@ -178,8 +177,8 @@ SCENE(a_wait_that_gives_up_is_gone,
 /* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
  * of them makes it known before. */
 SCENE(what_is_submitted_to_an_unknown_record_is_waited_for,
-      "queue q width 1; add q a band 0; add q a band 2; wait q; suspend q; add q a band 0; busy q; resume q; wait q; "
-      "add q a band 0; add q a band 2; wait q; suspend q; add q a band 2; busy q; resume q; wait q; a = 6")
+      "queue q width 1; repeat 2 {add q a band 0; add q a band 2; wait q; suspend q; add q a band 0; busy q; resume q; wait q; "
+      "add q a band 0; add q a band 2; wait q; suspend q; add q a band 2; busy q; resume q; wait q}; a = 12")
 
 static uint32_t longest_bucket(const od_group *group)
 {

@@ -1,5 +1,4 @@
 /* gate/semaphore: permits in line, deadlines, cancelling, and workers. */
-#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -42,7 +41,7 @@ SCENE(a_signal_wakes_the_longest_waiter,
 
 /* libdispatch's is stolen in most rounds. */
 SCENE(a_permit_for_a_waiter_is_not_stolen,
-      "100 times: pool 1; semaphore s 0; thread {take s; a}; s.listed -> 1; signal s yes; short s; join; a = 1")
+      "pool 1; semaphore s 0; repeat 100 {thread {take s; a}; s.listed -> 1; signal s yes; short s; join}; a = 100")
 
 /* ---- races: what is signalled is granted once, or is left ---- */
 

@@ -10,9 +10,7 @@
 
 #include "base/invariant.h"
 #include "include/od_report.h"
-#include "include/od_semaphore.h"
 #include "job/group.h"
-#include "topology/topology.h"
 #include "worker/worker.h"
 
 static struct {

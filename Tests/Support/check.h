@@ -60,16 +60,16 @@ static inline void test_list(struct CMUnitTest test)
 
 /* What a program's tests are, in the order in which they are written; those of TEST_FIRST before the others. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-#define TEST_WITH(name, before, after) TEST_LISTED(true, name, before, after, name, constructor) TEST_BODY(name)
-#define TEST_FIRST(name, before, after) TEST_LISTED(true, name, before, after, name, constructor(1000)) TEST_BODY(name)
+#define TEST_WITH(name, before, after) TEST_LISTED(true, name, before, after, constructor) TEST_BODY(name)
+#define TEST_FIRST(name, before, after) TEST_LISTED(true, name, before, after, constructor(1000)) TEST_BODY(name)
 /* A sanitizer has an allocator, shadow memory and stacks of its own: of those this test says nothing. */
 #define TEST_UNSANITIZED(name, before, after)                                             \
-    TEST_LISTED(!SANITIZED, name, before, after, name, constructor) TEST_BODY(name)
+    TEST_LISTED(!SANITIZED, name, before, after, constructor) TEST_BODY(name)
 
 #define TEST_BODY(name) static void name(__attribute__((unused)) void **state)
-#define TEST_LISTED(condition, name, before, after, entry, when)                          \
+#define TEST_LISTED(condition, name, before, after, when)                                 \
     static void name(void **);                                                            \
-    __attribute__((when)) static void list_##entry(void)                                  \
+    __attribute__((when)) static void list_##name(void)                                   \
     {                                                                                     \
         if (condition)                                                                    \
             test_list((struct CMUnitTest){#name, name, before, after, NULL});             \
