@@ -319,40 +319,9 @@ ON_ONE(options_of_zero_make_a_queue_as_create_does)
     }
 }
 
-static void *sync_once(void *onto)
-{
-    run_synced(onto, no_job, NULL);
-    return onto;
-}
-
-ON_ONE(callers_that_wait_count_for_a_limit_and_timers_are_let_in)
-{
-    od_queue *full = od_queue_create_with(pool, &(od_queue_options){
-        .band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1, .overflow = OD_OVERFLOW_REFUSED});
-    gate door = {0};
-    atomic_ullong ran = 0;
-    probe due = {0};
-    pthread_t caller;
-
-    hold_a_job(full, &door);
-    pthread_create(&caller, NULL, sync_once, full);
-    bool is_full = false;
-    for (int tries = 0; tries < 100000 && !is_full; tries++) {
-        is_full = !od_queue_try_async(full, NULL, OD_QUEUE_BAND, 0, count_job, &ran);
-        if (!is_full)
-            od_queue_cancel_all(full);
-        odi_clock_sleep(50 * ODI_MICROSECOND);
-    }
-    start_on(full, &due, 0, 0);
-    assert_comes_true(od_queue_pending(full) >= 2); /* beside the one that runs: it has been let in */
-    gate_open(&door);
-    pthread_join(caller, NULL);
-    assert_comes_true(atomic_load(&due.calls) == 1 && atomic_load(&due.overs) == 1);
-    assert_true(is_full);
-    assert_int_equal(od_queue_refused(full), 0); /* a try is no refusal */
-    od_timer_release(due.timer);
-    od_queue_release(full);
-}
+SCENE(callers_that_wait_count_for_a_limit_and_timers_are_let_in,
+      "pool 1; queue q width 1 limit 1 refuses; hold q Door; thread {inside q; in}; q.waiting -> 1; refuse q a; "
+      "timer t q 0 0 b; q.pending >= 2; open Door; join; b -> 1; t.overs -> 1; a = 0; q.refused = 0")
 
 /* ---- timers ---- */
 
@@ -450,37 +419,10 @@ ON_TWO(a_group_is_waited_for_until_it_is_empty_or_the_time_has_passed)
     od_group_release(group);
 }
 
-static struct {
-    atomic_int calls;
-    pthread_t by;
-} told;
-
-static void tell(void *unused)
-{
-    told.by = pthread_self();
-    atomic_fetch_add(&told.calls, 1);
-}
-
-ON_ONE(a_notification_comes_once_from_who_finds_the_group_empty)
-{
-    od_group *group = od_group_create();
-    gate door = {0};
-
-    od_group_notify(group, tell, NULL);
-    assert_int_equal(atomic_load(&told.calls), 1);
-    assert_true(pthread_equal(told.by, pthread_self()));
-    od_queue_async(queue, group, OD_QUEUE_BAND, gate_job, &door);
-    od_group_notify(group, tell, NULL);
-    od_group_notify(group, tell, NULL);
-    assert_int_equal(atomic_load(&told.calls), 1);
-    gate_open(&door);
-    assert_comes_true(atomic_load(&told.calls) == 3);
-    assert_false(pthread_equal(told.by, pthread_self()));
-    od_group_enter(group);
-    od_group_leave(group);
-    assert_int_equal(atomic_load(&told.calls), 3);
-    od_group_release(group);
-}
+SCENE(a_notification_comes_once_from_who_finds_the_group_empty,
+      "pool 1; queue q; group g; notify g {pool.main = 1; told}; told = 1; hold q Door in g; "
+      "notify g {pool.main = 0; later}; notify g {pool.main = 0; later}; later = 0; open Door; later -> 2; enter g; "
+      "leave g; told = 1; later = 2")
 
 /* ---- what the layer above defines ---- */
 

@@ -198,36 +198,11 @@ SCENE(what_a_cancel_discarded_before_a_stop_is_in_its_report,
       "W in 0 1 2: pool 1; queue q width W; suspend q; add q 10 a; cancel q 10; stop ran 0 cancelled 10 stuck 0; a = 0")
 
 /* `had_jobs`: it has records, which the pool is not asked for again. */
-TEST(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted)
-{
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
-    for (int i = 0; i < 6; i++) {
-        od_pool *pool = pool_of(1);
-        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i % 3], "resumed");
-        od_group *group = od_group_create();
-        uint64_t had_jobs = i >= 3;
-        atomic_ullong ran = 0;
-
-        if (had_jobs)
-            od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-        assert_true(od_group_wait(group, HANG_NS));
-        assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
-        od_queue_suspend(queue);
-        for (int job = 0; job < 10; job++)
-            assert_int_equal(od_queue_async(queue, job % 2 == 0 ? group : NULL, OD_QUEUE_BAND, count_job, &ran),
-                             OD_STOPPED);
-        assert_true(od_group_wait(group, HANG_NS)); /* in time: nobody resumes it */
-        assert_int_equal(od_queue_pending(queue), 0);
-        od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&ran), had_jobs);
-        assert_int_equal(metrics_of(pool).cancelled, 10);
-        assert_int_equal(metrics_of(pool).executed, had_jobs);
-        od_group_release(group);
-        end_pool(pool, queue);
-    }
-}
+SCENE(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted,
+      "W in 0 1 2: pool 1; queue q width W; queue had_jobs width W; group g; add had_jobs a in g; wait g; stop; "
+      "suspend q; suspend had_jobs; discard q 5 b in g; discard q 5 b; discard had_jobs 5 b in g; discard had_jobs 5 b; "
+      "wait g; q.pending = 0; had_jobs.pending = 0; resume q; resume had_jobs; wait q; wait had_jobs; a = 1; b = 0; "
+      "pool.cancelled = 20; pool.executed = 1")
 
 /* ---- a worker that comes late ---- */
 

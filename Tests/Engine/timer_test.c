@@ -24,18 +24,9 @@ ON_TWO(a_timer_starts_the_first_worker_and_is_never_early)
     assert_int_equal(metrics_of(pool).threads_started, 2); /* and the first spare */
 }
 
-ON_TWO(no_delay_is_at_once_but_not_on_the_caller)
-{
-    probe it = {0}, past = {0};
-
-    start(&it, 0, 0);
-    start(&past, -SECONDS(5), 0);
-    assert_comes_true(atomic_load(&it.overs) == 1 && atomic_load(&past.overs) == 1);
-    assert_int_equal(atomic_load(&it.calls) + atomic_load(&past.calls), 2);
-    assert_false(pthread_equal(it.called_on, pthread_self()) || pthread_equal(past.called_on, pthread_self()));
-    od_timer_release(it.timer);
-    od_timer_release(past.timer);
-}
+SCENE(no_delay_is_at_once_but_not_on_the_caller,
+      "pool 2; queue q; timer t q 0 0 {pool.main = 0; a}; timer u q -5000 0 {pool.main = 0; a}; t.overs -> 1; "
+      "u.overs -> 1; a = 2")
 
 /* The leader sleeps until the later one. */
 SCENE(what_is_due_sooner_wakes_the_leader,

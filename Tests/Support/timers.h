@@ -43,7 +43,6 @@ typedef struct probe {
     atomic_int calls, overs, early;
     atomic_ullong missed;
     int64_t last_call;
-    pthread_t called_on;
     gate *waits_at; /* in its call */
     int cancels_itself_at;
     atomic_int cancel_said;
@@ -54,7 +53,6 @@ static inline void probe_call(void *raw, uint64_t missed)
     probe *it = raw;
 
     it->last_call = odi_clock_now();
-    it->called_on = pthread_self();
     atomic_fetch_add(&it->early, it->last_call < it->due);
     atomic_fetch_add(&it->missed, missed);
     int calls = atomic_fetch_add(&it->calls, 1) + 1;
