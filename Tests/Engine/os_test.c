@@ -472,11 +472,18 @@ static struct {
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) x;
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) y;
     ODI_PAIR_ALIGNED atomic_int round;
+    int64_t start_ns; /* of the round, for both sides: out of step neither can miss the other */
     ODI_PAIR_ALIGNED atomic_int done;
     uint32_t light_saw;
 } litmus;
 
 enum { NO_MORE_ROUNDS = INT_MAX };
+
+static void await_start(void)
+{
+    while (odi_clock_now() < litmus.start_ns) {
+    }
+}
 
 static void *light_side(void *unused)
 {
@@ -487,6 +494,7 @@ static void *light_side(void *unused)
         }
         if (atomic_load(&litmus.round) == NO_MORE_ROUNDS)
             return NULL;
+        await_start();
         odi_store_relaxed(&litmus.x, 1);
         odi_fence_light(none);
         litmus.light_saw = odi_load_relaxed(&litmus.y);
@@ -509,7 +517,9 @@ static int store_buffering(void)
             break;
         odi_store_relaxed(&litmus.x, 0);
         odi_store_relaxed(&litmus.y, 0);
+        litmus.start_ns = odi_clock_now() + 500;
         atomic_store(&litmus.round, round);
+        await_start();
         odi_store_relaxed(&litmus.y, 1);
         odi_fence_heavy(none);
         uint32_t heavy_saw = odi_load_relaxed(&litmus.x);

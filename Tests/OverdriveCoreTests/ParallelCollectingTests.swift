@@ -120,6 +120,25 @@ struct ParallelCollectingTests {
         }
     }
 
+    @Test("a search has found what stands before an error, though that came first")
+    func errorBehindWhatIsFound() throws {
+        let p = Parallel(on: makeScheduler(workers: 2))
+        for _ in 0..<20 {
+            let back = Counter()
+            let found = try p.first(0..<2) { i in
+                if i == 0 {
+                    // Not without end: both may be one worker's.
+                    for _ in 0..<10_000 where back.count == 0 { sched_yield() }
+                    for _ in 0..<100 { sched_yield() }
+                    return true
+                }
+                back.add()
+                throw Flaw(number: i)
+            }
+            #expect(found == 0)
+        }
+    }
+
     @Test("a token ends them where their closures may throw")
     func cancelled() {
         let token = CancellationToken()

@@ -102,6 +102,21 @@ extension DropIn {
             #expect(log.all == ["a", "late", "b", "c1", "c2", "d", "e"])
         }
 
+        @Test("among equals the one that was added first starts first, though it was ready last")
+        func readyLater() {
+            queue.maxConcurrentOperationCount = 1
+            queue.isSuspended = true
+            let (log, before) = (Log<String>(), BlockOperation {})
+            let first = BlockOperation { log.note("first") }
+            first.addDependency(before)
+            queue.addOperation(first)
+            queue.addOperation { log.note("second") }
+            before.start()
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == ["first", "second"])
+        }
+
         @Test("without a limit too the most important of those that are ready starts first")
         func prioritiesUnlimited() {
             let line = DispatchQueue(label: "one at a time")
@@ -163,7 +178,7 @@ extension DropIn {
                     isOver.value = true
                     if let key {
                         didChangeValue(forKey: key)
-                        #expect(queueIsEmpty.value?() == true)
+                        #expect(eventually { queueIsEmpty.value?() == true })  // before this returns, but not before it was added
                     }
                 }
                 let queueIsEmpty = Box<(() -> Bool)?>(nil)

@@ -30,6 +30,7 @@ struct DelegateTests {
     @Test("is a forked child's too, whose queue has none of its parent's tasks, and whose child's is the same")
     func forked() async {
         await #expect(processExitsWith: .success) {
+            func drain(_ queue: TaskQueue) { queue.waitUntilAllTasksAreFinished() }
             let fork = unsafeBitCast(try #require(dlsym(nil, "fork")), to: (@convention(c) () -> pid_t).self)
             let (queue, listener, gate) = (TaskQueue(), Listener(), Gate())
             queue.delegate = listener
@@ -48,7 +49,7 @@ struct DelegateTests {
                 let own = Task.inline { 1 }
                 own.name = "child's \(generation)"
                 queue.add(task: own)
-                queue.waitUntilAllTasksAreFinished()
+                drain(queue)
                 guard queue.tasks.isEmpty, own.isFinished, own.duration != nil else { _exit(2) }
                 guard listener.log.all.suffix(3) == Self.whole("child's \(generation)")[...] else { _exit(3) }
                 behind.cancel()  // what becomes of it is no matter of the child's queue
@@ -57,7 +58,7 @@ struct DelegateTests {
             if generation < 2 { wait(&status) }
             guard generation == 0 else { _exit(status == 0 ? 0 : 4) }
             gate.open()
-            queue.waitUntilAllTasksAreFinished()
+            drain(queue)
             exit(status == 0 && queue.tasks.isEmpty ? 0 : 5)
         }
     }

@@ -25,7 +25,7 @@ final class QueueTasks: TaskRegistry {
         weak let delegate: (any TaskQueueDelegate)?
         init(_ delegate: any TaskQueueDelegate) { self.delegate = delegate }
     }
-    /// All that there ever were, as somebody may still be reading one that was replaced.
+    /// One for each delegate that there ever was, as somebody may still be reading one that was replaced.
     private let listeners = Locked<[Listener]>([])
     /// The last of them, or 0: without a lock, which a forked child could find held.
     private let listener: Atomic<UInt>
@@ -234,10 +234,13 @@ final class QueueTasks: TaskRegistry {
             }
         }
         set {
-            let new = newValue.map(Listener.init)
-            listeners.withLock {
-                if let new { $0.append(new) }
-                unsafe listener.store(new.map { unsafe UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
+            listeners.withLock { all in
+                let new = newValue.map { delegate in
+                    if let known = all.first(where: { $0.delegate === delegate }) { return known }
+                    all.append(Listener(delegate))
+                    return all[all.count - 1]
+                }
+                listener.store(new.map { unsafe UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
             }
         }
     }
