@@ -34,15 +34,15 @@ LIBS_tsan    := -L$(SWIFT_LIBS) -Wl,-rpath,$(realpath $(SWIFT_LIBS)) -ldispatch 
 
 # How much of the stress is every test run's: without a sanitizer it has twelve times the jobs. Two mutants of the museum
 # take all the rings of `ages`, and none more of the others.
-SCALE_plain := 0.5
-SCALE_tsan  := 0.5
-SCALE_asan  := 0.5
+SCALE_plain := 0.35
+SCALE_tsan  := 0.35
+SCALE_asan  := 0.35
 UNSCALED    := %/ages
 
 # Seconds of processor time of random programs.
-RANDOM_plain := 25
-RANDOM_tsan  := 8
-RANDOM_asan  := 8
+RANDOM_plain := 20
+RANDOM_tsan  := 6
+RANDOM_asan  := 6
 
 # How many of the engine's test programs run at once.
 LANES := 2
