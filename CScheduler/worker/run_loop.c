@@ -77,10 +77,12 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
-/* Who slept there would be woken for each of the chain's jobs, and come too late. */
-static bool is_beside_chain(const odi_worker *worker, int64_t now)
+/* Who slept there would be woken for each of the chain's jobs, and come too late. Ended by: the chain's end. */
+static bool is_beside_chain(const odi_worker *worker)
 {
-    return now < worker->beside_chain_ns + SPIN_NS;
+    /* relaxed: it changes when the limits do, and nothing depends on when */
+    return worker->searching && odi_load_relaxed(&worker->team->may_spin) &&
+           odi_clock_now() < worker->beside_chain_ns + SPIN_NS;
 }
 
 /* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when its site
@@ -105,8 +107,7 @@ static bool spin(odi_worker *worker, odi_entry *job)
             if (searches ? look_everywhere(worker, job) : odi_worker_steal_fork(worker, job))
                 return true;
         }
-        int64_t now = odi_clock_now();
-        again = (now < until || is_beside_chain(worker, now)) && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
+        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
                 (searches || odi_load_relaxed(&worker->site->bands) == 0); /* relaxed: a hint */
     }
     return false;
@@ -126,7 +127,7 @@ static bool wait_awake(odi_worker *worker, odi_entry *job)
             worker->stolen = NULL;
         return comes;
     }
-    if (worker->sleeps_at_once > 0 && !is_beside_chain(worker, odi_clock_now())) {
+    if (worker->sleeps_at_once > 0 && !is_beside_chain(worker)) {
         worker->sleeps_at_once--;
         return false;
     }
@@ -225,7 +226,7 @@ static bool search(odi_worker *worker, odi_entry *job)
         note_time(worker);
         return true;
     }
-    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)))
+    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) && !is_beside_chain(worker))
         park(worker);
     return false;
 }
