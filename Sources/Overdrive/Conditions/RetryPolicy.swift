@@ -65,7 +65,8 @@ public struct RetryPolicy: Sendable {
         }
     }
 
-    func jittered(_ wait: Duration) -> Duration {
+    func wait(afterFailures failed: Int) -> Duration {
+        let wait = delay(afterFailures: failed)
         guard jitter > 0, wait > .zero else { return wait }
         return max(.zero, wait * Double.random(in: 1 - jitter...1 + jitter))
     }
@@ -97,12 +98,11 @@ extension Task {
     ///   one.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
-        let before = makeExtras().locked { fields in
-            defer { fields.retry = policy }
-            fields.retriesLeft = policy.times
-            return fields.retry
+        var policy = Optional(policy)
+        makeExtras().locked { fields in
+            fields.retriesLeft = policy?.times ?? 0
+            swap(&fields.retry, &policy)  // the one before is given up without the lock
         }
-        withExtendedLifetime(before) {}  // given up without the lock
         return self
     }
 
@@ -120,7 +120,7 @@ extension AnyTask {
             fields.noteEnd()
             // The policy may be another by now.
             fields.retriesLeft = max(0, fields.retriesLeft - 1)
-            return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }
+            return fields.retry?.wait(afterFailures: Int(failed))
         }
         tellObservers(of: .didRetry)
         tellDelegate(.didRetry)
@@ -136,9 +136,12 @@ extension AnyTask {
 
 extension TaskExtras {
     func mayRetry(after error: any Error) -> Bool {
-        guard !(error is CancellationError) else { return false }
-        let policy = locked { $0.retriesLeft > 0 ? $0.retry : nil }
-        guard let policy else { return false }
-        return Bounce.outside { policy.isWorthwhile(error) }
+        guard type(of: error) != CancellationError.self else { return false }  // a cast costs 300 instructions
+        // Not an optional: that of a closure makes another closure around it.
+        var isWorthwhile: @Sendable (any Error) -> Bool = { _ in false }
+        locked { fields in
+            if fields.retriesLeft > 0, let retry = fields.retry { isWorthwhile = retry.isWorthwhile }
+        }
+        return Bounce.outside { isWorthwhile(error) }
     }
 }

@@ -106,7 +106,8 @@ enum Bounce {
     }
 
     static func run(_ body: @escaping () -> Void) {
-        run(BouncedClosure(body))
+        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(BouncedClosure(body)) }
+        open(body)
     }
 
     /// The thread is about to call the program's code. Returns whether that leaves a line, which

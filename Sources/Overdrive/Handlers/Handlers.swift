@@ -96,11 +96,19 @@ final class Subscription<T: Sendable>: Sendable {
     var isServed: Bool { state.load(ordering: .acquiring) == 2 }
 }
 
+/// What extras know of a task's result without its type.
+class ResultExtras: @unchecked Sendable {
+    // What state there is, the subclass has.
+
+    /// The outcome is published: nobody is told of updates any more.
+    func endUpdates() {}
+}
+
 /// A task's handlers beyond the first, and its updates.
 ///
 /// Updates, and the outcome that an emitter announces, pass through one line, which one thread at a time
 /// serves: whoever finds it served puts its event in and goes on.
-final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
+final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
     enum Event {
         /// A handler comes, and is owed the last update.
         case subscribe(Subscription<T>)
@@ -159,7 +167,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                     return typed.lastUpdate
                 }
                 // The end sees this object only if it was there before.
-                if task.isFinished { endUpdates() }
+                if task.standingInFull.phase == .finished { endUpdates() }
                 if let last { subscription.call(with: last) }
                 subscription.end()
             case .update(let value, let attempt):

@@ -25,7 +25,7 @@ extension AnyTask: CustomStringConvertible {
     /// - Cost: Two looks at the clock an attempt, and an allocation where the task has no name, observers or the like.
     public final var isTimed: Bool {
         get { extras?.locked { $0.isTimed } ?? false }
-        set { makeExtras().locked { $0.isTimed = newValue } }
+        set { makeExtras().change(.time) { $0.isTimed = newValue } }
     }
 
     /// How long the last attempt has taken: from the beginning of its body to the outcome, or to now. nil for a task that
@@ -41,8 +41,8 @@ extension AnyTask: CustomStringConvertible {
     /// - Threading: Any thread.
     /// - Cost: One lock.
     public final var duration: Duration? {
-        guard let (began, ended) = extras?.locked({ ($0.hasTime ? $0.began : nil, $0.ended) }), let began else { return nil }
-        return (ended ?? .now) - began
+        guard let (began, ended) = extras?.locked({ ($0.began, $0.ended) }), let began else { return nil }
+        return (ended ?? Moment.now) - began
     }
 
     final var summary: String {
@@ -64,7 +64,7 @@ extension AnyTask: CustomStringConvertible {
     /// Counts the task in the progress of its queue.
     final func countInProgress(of queue: TaskQueue) {
         guard queue.tracksProgress else { return }
-        makeExtras().locked { fields in
+        makeExtras().change(.ticket) { fields in
             // Who was faster in bringing the task may have seen it end, too.
             guard !fields.isCounted else { return }
             (fields.isCounted, fields.ticket) = (true, queue.progressTicket)
@@ -73,7 +73,7 @@ extension AnyTask: CustomStringConvertible {
 
     /// The task has its outcome, and perhaps came to its queue when it was being published.
     final func endProgress() {
-        if extras != nil { endProgress(with: failure) }
+        if had(.ticket) { endProgress(with: failure) }
     }
 
     /// The outcome is settled.
@@ -89,9 +89,15 @@ extension AnyTask: CustomStringConvertible {
 
 private let lastNumber = Atomic(0)
 
+/// A moment as what has passed since the first: the clock's own type is looked up whenever one is copied.
+private enum Moment {
+    private static let first = ContinuousClock.now
+    static var now: Duration { first.duration(to: .now) }
+}
+
 extension TaskExtras.Fields {
     mutating func noteEnd() {
-        if hasTime { ended = ended ?? .now }
+        if began != nil { ended = ended ?? Moment.now }
     }
 }
 
@@ -99,8 +105,7 @@ extension TaskExtras {
     /// An attempt begins.
     func noteStart() {
         locked { fields in
-            fields.hasTime = fields.isTimed
-            if fields.isTimed { (fields.began, fields.ended) = (.now, nil) }
+            (fields.began, fields.ended) = (fields.isTimed ? Moment.now : nil, nil)
         }
     }
 

@@ -164,8 +164,8 @@ internal import Synchronization
     /// Where the program added the task, in place of the queue to which a dependent had brought it.
     private var chosenQueue: TaskQueue? {
         // Acquires the field, which is not changed any more.
-        guard let extras, extras.isMoved.load(ordering: .acquiring) else { return nil }
-        return extras.locked { $0.chosenQueue }
+        let isMoved = lazyExtras.withReference { $0.isMoved.load(ordering: .acquiring) } ?? false
+        return isMoved ? extras?.locked { $0.chosenQueue } : nil
     }
 
     /// The program has added the task to a queue, and a dependent had brought it to another one: unless it has begun, it runs
@@ -176,10 +176,11 @@ internal import Synchronization
         extras.locked { $0.chosenQueue = $0.chosenQueue ?? queue }
         extras.isMoved.store(true, ordering: .sequentiallyConsistent)
         QueueTasks.with(queue) { $0.watch(self, in: queue) }
-        if isFinished { endProgress() }  // it was cancelled meanwhile
+        let phase = standingInFull.phase
+        if phase == .finished { endProgress() }  // it was cancelled meanwhile
         // The place that it has in the other queue is given up: whoever comes to it finds that the task has moved. One that
         // becomes ready later is submitted here by whoever makes it so.
-        if standingInFull.phase == .ready { submit(byProducer: true) }
+        if phase == .ready { submit(byProducer: true) }
     }
 
     /// Whether a queue has been chosen.
@@ -252,7 +253,7 @@ internal import Synchronization
 
     private func submit(byProducer: Bool) {
         let entry = unsafe Unmanaged.passRetained(self).toOpaque()
-        let qos = extras?.qos
+        let qos = had(.qos) ? extras?.qos : nil
         if let chosenQueue {
             return unsafe chosenQueue.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
@@ -275,10 +276,8 @@ internal import Synchronization
         var work = CurrentWorkReference(self)  // the caller has the task
         unsafe withUnsafeMutablePointer(to: &work) { work in
             let outer = unsafe CurrentWorkPlace.enter(work)
-            if let extras {
-                extras.noteStart()
-                tellObservers(of: .start)
-            }
+            if had(.time) { extras?.noteStart() }
+            tellObservers(of: .start)
             carryOut(.runBody)
             unsafe CurrentWorkPlace.leave(to: outer)
         }
@@ -326,11 +325,9 @@ internal import Synchronization
 
     /// Before the outcome is written; this thread has settled it.
     final func preparePublishing(of failure: (any Error)?) {
-        if let extras {
-            extras.noteEnd()
-            endProgress(with: failure)  // whoever sees the outcome finds it counted
-            tellObservers(of: .willFinish)
-        }
+        if had(.time) { extras?.noteEnd() }
+        if had(.ticket) { endProgress(with: failure) }  // whoever sees the outcome finds it counted
+        tellObservers(of: .willFinish)
         lazyQueue.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
         if let failure { unsafe publishedError = failure }
     }
@@ -348,7 +345,7 @@ internal import Synchronization
     @usableFromInline
     final func endPublishing() {
         if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { carryOut(.serveHandlers) }
-        if extras != nil { tellObservers(of: .didFinish) }
+        tellObservers(of: .didFinish)
         lazyQueue.withReference { queue in
             QueueTasks.with(queue) { $0.unregister(self, from: queue) }
         }
@@ -376,14 +373,16 @@ internal import Synchronization
             return fields.cancelHandlers
         }
         withExtendedLifetime(unused) {}  // given up without the lock
-        extras.endUpdates()
+        extras.lazyTyped.load()?.endUpdates()
     }
 
     /// The error of a task that failed or was cancelled.
     final var failure: (any Error)? { unsafe isFinished ? publishedError : nil }
 
     /// Who was told that the task is added.
-    final var delegate: (any TaskQueueDelegate)? { extras?.locked { $0.delegate } }
+    final var delegate: (any TaskQueueDelegate)? {
+        had(.delegate) ? extras?.locked { $0.delegate } : nil
+    }
 
     final func tellDelegate(_ event: QueueTasks.DelegateEvent) {
         guard let delegate else { return }
@@ -394,9 +393,13 @@ internal import Synchronization
         Bounce.outside { pass(on: .delegate(delegate, event, queue)) }
     }
 
+    @inline(__always)
     final func tellObservers(of event: ObserverEvent) {
+        if had(.observers) { tellWhoObserves(of: event) }
+    }
+
+    private func tellWhoObserves(of event: ObserverEvent) {
         let observers = observers
-        guard !observers.isEmpty else { return }
         Bounce.outside { pass(on: .observers(observers, event)) }
     }
 
@@ -434,8 +437,12 @@ internal import Synchronization
     /// What is rarely needed, if it ever was.
     final var extras: TaskExtras? { lazyExtras.load() }
 
+    /// Whether there may be something of the kind: without a count of references, for nearly always there is not.
+    @inline(__always)
+    final func had(_ kind: TaskExtras.Kinds) -> Bool { lazyExtras.withReference { $0.had(kind) } ?? false }
+
     final func makeExtras() -> TaskExtras {
-        unsafe lazyExtras.load() ?? lazyExtras.storeIfNil(newExtras()).takeUnretainedValue()
+        unsafe lazyExtras.load() ?? lazyExtras.storeIfNil(TaskExtras()).takeUnretainedValue()
     }
 
     // MARK: - What Task does
@@ -467,9 +474,6 @@ internal import Synchronization
 
     /// Tells it to whom it is for.
     func pass(on notice: TypedNotice) { trap("AnyTask has no subclass but Task") }
-
-    /// The extras, with what they have of the type of the result.
-    func newExtras() -> TaskExtras { trap("AnyTask has no subclass but Task") }
 
     /// The task in one line: its type, its number, its name, and how far it is; how long it has taken where it ``isTimed``.
     ///

@@ -294,11 +294,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     // MARK: - Handlers
 
-    override final func newExtras() -> TaskExtras { TypedExtras<T>() }
-
-    // newExtras makes no others.
-    final var typedExtras: TypedExtras<T> { unsafe unsafeDowncast(makeExtras(), to: TypedExtras<T>.self) }
-    final var typedExtrasIfAny: TypedExtras<T>? { extras.map { unsafe unsafeDowncast($0, to: TypedExtras<T>.self) } }
+    // Made in no other place.
+    final var typedExtras: TypedExtras<T> {
+        if let typedExtrasIfAny { return typedExtrasIfAny }
+        let stored = unsafe makeExtras().lazyTyped.storeIfNil(TypedExtras<T>()).takeUnretainedValue()
+        return unsafe unsafeDowncast(stored, to: TypedExtras<T>.self)
+    }
+    final var typedExtrasIfAny: TypedExtras<T>? {
+        extras?.lazyTyped.load().map { unsafe unsafeDowncast($0, to: TypedExtras<T>.self) }
+    }
 
     /// Has a handler served once with the outcome: at once when it is there and all others were served.
     @usableFromInline

@@ -22,8 +22,8 @@ struct Kept<Element> {
 }
 
 /// What few tasks have: a name, observers, conditions, retries … Made when the first of it is needed.
-class TaskExtras: @unchecked Sendable {
-    // All state is in mutexes.
+final class TaskExtras: @unchecked Sendable {
+    // All state is in mutexes, or set once.
 
     struct Fields {
         var name: String?
@@ -56,10 +56,8 @@ class TaskExtras: @unchecked Sendable {
         /// Its number, from the first look on.
         var number: Int?
         var isTimed = false
-        /// The last attempt is timed: the next two, whose type is costly to look at, tell something.
-        var hasTime = false
-        /// When the last attempt's body began, and when it had its outcome.
-        var began, ended: ContinuousClock.Instant?
+        /// When the last attempt's body began, if it is timed, and when it had its outcome; by ``Moment``.
+        var began, ended: Duration?
         /// It was counted, once and for all.
         var isCounted = false
         /// What the task counts as in its queue's progress.
@@ -68,6 +66,22 @@ class TaskExtras: @unchecked Sendable {
 
     /// Whether there is such a queue.
     let isMoved = Atomic(false)
+
+    /// What is made of the type of the result, by those who know it; see ``Task/typedExtras``. Most extras have none: to
+    /// find such types takes longer than all that a retry does.
+    let lazyTyped = LazyReference<ResultExtras>()
+
+    /// What some extras have and is asked for in every attempt: who needs what was never there takes no lock.
+    struct Kinds: OptionSet {
+        let rawValue: UInt8
+
+        static let observers = Kinds(rawValue: 1 << 0)
+        static let delegate = Kinds(rawValue: 1 << 1)
+        static let qos = Kinds(rawValue: 1 << 2)
+        static let time = Kinds(rawValue: 1 << 3)
+        static let ticket = Kinds(rawValue: 1 << 4)
+    }
+    private let kinds = Atomic<UInt8>(0)
 
     // Handlers are handed over by their callers, and called by one thread. The lock excludes, and nobody else need look.
     @exclusivity(unchecked) nonisolated(unsafe) private var fields = Fields()
@@ -78,7 +92,21 @@ class TaskExtras: @unchecked Sendable {
         try lock.withLock { _ in try unsafe body(&fields) }
     }
 
-    var qos: TaskQueue.QoS? { locked { $0.qos } }
+    /// Changes what is of a kind that is asked for by ``had(_:)``.
+    func change<R>(_ kind: Kinds, _ body: (inout Fields) -> R) -> R {
+        kinds.bitwiseOr(kind.rawValue, ordering: .relaxed)  // relaxed: the lock hands over what there is
+        return locked(body)
+    }
+
+    /// Whether something of the kind was ever there, as far as this thread can know.
+    @inline(__always)
+    func had(_ kind: Kinds) -> Bool {
+        kinds.load(ordering: .relaxed) & kind.rawValue != 0  // relaxed: the lock hands over what there is
+    }
+
+    var qos: TaskQueue.QoS? { had(.qos) ? locked { $0.qos } : nil }
+
+    var observers: [any TaskObserver] { had(.observers) ? locked { $0.observers.all } : [] }
 
     /// Removes the first that `matches`, which is the program's code and is called without the lock.
     func removeFirst<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
@@ -99,9 +127,6 @@ class TaskExtras: @unchecked Sendable {
         }
         return !removed.isEmpty
     }
-
-    /// The outcome is published: nobody is told of updates any more.
-    func endUpdates() {}
 }
 
 extension AnyTask {
@@ -120,12 +145,12 @@ extension AnyTask {
     /// before the task is ready.
     public final var qos: TaskQueue.QoS? {
         get { extras?.qos }
-        set { makeExtras().locked { $0.qos = newValue } }
+        set { makeExtras().change(.qos) { $0.qos = newValue } }
     }
 
     /// The observers, in the order in which they were added.
     public final var observers: [any TaskObserver] {
-        extras?.locked { $0.observers.all } ?? []
+        extras?.observers ?? []
     }
 
     /// The conditions, in the order in which they were added.

@@ -12,16 +12,20 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing ddcbea9e
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 7551af3c
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue aa0464b9
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 79b42fe1
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register d15b883e
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
  * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:move 69882ede
+ * transcribes: Sources/Overdrive/Task/TaskExtras.swift:change be514399
+ * transcribes: Sources/Overdrive/Task/TaskExtras.swift:had f9e119e5
  */
 #include "base/atomic.h"
+#include "doubles/lock.h"
 #include "model/scenario.h"
 
 /* The fields of the word that these events look at. */
@@ -315,3 +319,50 @@ static void registry_is_empty(void)
 
 MODEL_SCENARIO(task_leaves_its_registry, NULL, registry_is_empty, add, add, finishes_while_it_is_added)
 MODEL_REACHES(task_leaves_its_registry, late[0] && late[1], late[0] || late[1])
+
+/* ---- what a task counts as in the progress of a queue to which it is moved ---- */
+
+static odi_atomic(unsigned) kinds;
+static odi_lock extras;
+static int ticket; /* under the lock */
+static odi_atomic(int) ended;
+static unsigned ended_by; /* which thread */
+
+/* AnyTask.endProgress: who finds that there never was a ticket takes no lock */
+static void end_progress(void)
+{
+    int mine;
+
+    if (odi_load_relaxed(&kinds) == 0)
+        return;
+    odi_lock_acquire(&extras);
+    mine = ticket;
+    ticket = 0;
+    odi_lock_release(&extras);
+    if (mine != 0) {
+        ended_by = model_thread();
+        odi_add_relaxed(&ended, 1);
+    }
+}
+
+/* AnyTask.move, of a task that is cancelled meanwhile */
+static void moves(void)
+{
+    odi_or_relaxed(&kinds, 1); /* TaskExtras.change */
+    odi_lock_acquire(&extras);
+    ticket = 1;
+    odi_lock_release(&extras);
+    if ((odi_add_seqcst(&word, 0, none) & PHASE) == FINISHED)
+        end_progress();
+}
+
+static void is_cancelled(void)
+{
+    cancels();
+    end_progress();
+}
+
+static void progress_has_ended(void) { model_check(odi_load_relaxed(&ended) == 1 && ticket == 0); }
+
+MODEL_SCENARIO(task_ends_the_progress_that_it_is_moved_to, ready, progress_has_ended, moves, is_cancelled)
+MODEL_REACHES(task_ends_the_progress_that_it_is_moved_to, ended_by == 0, ended_by == 1)
