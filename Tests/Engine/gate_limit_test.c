@@ -88,6 +88,28 @@ QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
     assert_int_equal(flow.disorder, 0);
 }
 
+QUEUE_TEST(who_waits_for_room_comes_in_where_half_of_the_line_is_empty)
+{
+    gate doors[4] = {0};
+    pthread_t producer;
+
+    begin_flow(1, 4, OD_OVERFLOW_WAITS, 1);
+    od_queue_suspend(flow.queue);
+    for (int each = 0; each < 4; each++)
+        add(flow.queue, gate_job, &doors[each]);
+    pthread_create(&producer, NULL, produce, NULL);
+    assert_comes_true(LOOK(flow.queue, flow.queue->more->submitting) == 1);
+    od_queue_resume(flow.queue);
+    assert_comes_true(atomic_load(&doors[0].waiting) == 1);
+    assert_int_equal(LOOK(flow.queue, flow.queue->more->submitting), 1); /* three of four wait: nobody is woken for one place */
+    gate_open(&doors[0]);
+    assert_comes_true(atomic_load(&doors[1].waiting) == 1);
+    assert_int_equal(LOOK(flow.queue, flow.queue->more->submitting), 0);
+    open_gates(doors, 4);
+    pthread_join(producer, NULL);
+    end_queue(flow.queue);
+}
+
 static atomic_bool watching;
 
 static void *watch_the_limit(void *raw)
