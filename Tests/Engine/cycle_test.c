@@ -10,10 +10,10 @@
 
 CHILDREN_MAY_START_THREADS
 
-enum { MOST = 4 };
+enum { MOST = 4, LONGEST = 48 };
 
 static struct {
-    od_queue *queues[MOST];
+    od_queue *queues[LONGEST];
     int count;
     atomic_int inside;
 } circle;
@@ -41,7 +41,7 @@ static void a_circle_of(void *raw)
 
     circle.count = (int)(intptr_t)raw;
     for (int i = 0; i < circle.count; i++)
-        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, labels[i]);
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, labels[i % MOST]);
     run_on_threads(circle.count, sync_onto_the_next);
 }
 
@@ -58,6 +58,13 @@ TEST(a_circle_is_named)
         assert_true(count < 4 || strstr(it.said, "\"dora\"") != NULL);
         assert_non_null(strstr(it.said, "\", whose closure is the caller\n"));
     }
+}
+
+TEST(a_circle_is_named_as_far_as_a_sentence_goes)
+{
+    outcome it = in_a_child(a_circle_of, (void *)(intptr_t)LONGEST, 60);
+
+    assert_non_null(strstr(it.said, "\" would wait for ever: its closure waits for \""));
 }
 
 static void *wait_for_the_first(void *unused)
