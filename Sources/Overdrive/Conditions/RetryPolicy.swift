@@ -98,9 +98,10 @@ extension Task {
     ///   one.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
+        let times = policy.times
         var policy = Optional(policy)
         makeExtras().locked { fields in
-            fields.retriesLeft = policy?.times ?? 0
+            fields.retriesLeft = times
             swap(&fields.retry, &policy)  // the one before is given up without the lock
         }
         return self
@@ -134,9 +135,14 @@ extension AnyTask {
     }
 }
 
+extension Error {
+    /// Whether it is a `CancellationError`: the same as by `is`, whose cast takes 300 instructions.
+    var isCancellation: Bool { type(of: self) == CancellationError.self }
+}
+
 extension TaskExtras {
     func mayRetry(after error: any Error) -> Bool {
-        guard type(of: error) != CancellationError.self else { return false }  // a cast costs 300 instructions
+        guard !error.isCancellation else { return false }
         // Not an optional: that of a closure makes another closure around it.
         var isWorthwhile: @Sendable (any Error) -> Bool = { _ in false }
         locked { fields in

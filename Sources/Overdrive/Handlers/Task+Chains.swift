@@ -75,7 +75,7 @@ extension Task {
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
-                case .failure(let error) where error is CancellationError: emit(.failure(error))
+                case .failure(let error) where error.isCancellation: emit(.failure(error))
                 case .failure(let error): emit.end(with: Result { try Bounce.outside { try transform(error) } })
                 }
             }
@@ -96,7 +96,7 @@ extension Task {
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
-                case .failure(let error) where error is CancellationError: emit(.failure(error))
+                case .failure(let error) where error.isCancellation: emit(.failure(error))
                 case .failure(let error):
                     latest.follow { try transform(error) }
                     latest.isLast()

@@ -14,7 +14,7 @@ extension Task {
     /// - Returns: The task.
     /// - Ordering: In the order in which handlers were added; before dependents.
     /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
+    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
     @discardableResult
     public final func onValue(_ body: sending @escaping (T) -> Void) -> Self {
         add(.value(body))
@@ -48,7 +48,7 @@ extension Task {
     /// - Returns: The task.
     /// - Ordering: In the order in which handlers were added; before dependents.
     /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
+    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
     @discardableResult
     public final func onError(_ body: sending @escaping (any Error) -> Void) -> Self {
         add(.error(body))
@@ -116,7 +116,7 @@ extension Task {
     /// - Returns: The task.
     /// - Ordering: In the order in which handlers were added; before dependents.
     /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
+    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping () -> Void) -> Self {
         // Handed over from here to the publisher, once.
@@ -129,7 +129,7 @@ extension Task {
     ///
     /// - Ordering: In the order in which handlers were added; before dependents.
     /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
+    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping (Result<T, any Error>) -> Void) -> Self {
         add(.completion(body))
@@ -169,7 +169,7 @@ extension Task {
         let isLate = makeExtras().locked { fields in
             // Whoever cancels later finds the extras that are there now; who has, is found here.
             let standing = standingInFull
-            if fields.cancelIsTold || standing.isCancelled || failure is CancellationError { return true }
+            if fields.cancelIsTold || standing.isCancelled || failure?.isCancellation == true { return true }
             if standing.phase != .finished { fields.cancelHandlers.append(body) }
             return false
         }
@@ -206,7 +206,7 @@ extension Task {
     ///   brings. One that another thread hands to ``Task/finish(with:)`` may be there while handlers are at the last update.
     /// - Threading: On the thread that emits, or on one that is at an earlier update; the last one at once on the
     ///   caller's.
-    /// - Cost: One allocation for the first of a task's extras, and a lock for each update.
+    /// - Cost: Two allocations for the first of a task's extras, and a lock for each update.
     @discardableResult
     public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
         subscribe(body)

@@ -59,7 +59,7 @@ extension AnyTask {
     /// - Threading: Any thread.
     /// - Cost: One allocation for the first of a task's extras, and a lock.
     public final func add(observer: any TaskObserver) {
-        makeExtras().change(.observers) { $0.observers.add(observer) }
+        change(.observers) { $0.observers.add(observer) }
     }
 
     /// Whether there is an observer of exactly this type.

@@ -103,7 +103,7 @@ final class QueueTasks: TaskRegistry {
             // relaxed: nothing is handed over with it
             guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
             else { return }
-            task.makeExtras().change(.delegate) { $0.delegate = delegate }
+            task.change(.delegate) { $0.delegate = delegate }
         }
         let kept = unsafe Unmanaged.passRetained(task)
         let place = unsafe registry.add(kept.toOpaque()) | generationBits

@@ -25,7 +25,7 @@ extension AnyTask: CustomStringConvertible {
     /// - Cost: Two looks at the clock an attempt, and an allocation where the task has no name, observers or the like.
     public final var isTimed: Bool {
         get { extras?.locked { $0.isTimed } ?? false }
-        set { makeExtras().change(.time) { $0.isTimed = newValue } }
+        set { change(.time) { $0.isTimed = newValue } }
     }
 
     /// How long the last attempt has taken: from the beginning of its body to the outcome, or to now. nil for a task that
@@ -41,8 +41,9 @@ extension AnyTask: CustomStringConvertible {
     /// - Threading: Any thread.
     /// - Cost: One lock.
     public final var duration: Duration? {
-        guard let (began, ended) = extras?.locked({ ($0.began, $0.ended) }), let began else { return nil }
-        return (ended ?? Moment.now) - began
+        let isOver = isFinished  // then it has had its end, unless another thread finished it before it was seen to begin
+        guard let (began, ended) = ifHad(.time, { ($0.began, $0.ended) }), let began else { return nil }
+        return (ended ?? (isOver ? nil : Moment.now)).map { $0 - began }
     }
 
     final var summary: String {
@@ -64,7 +65,7 @@ extension AnyTask: CustomStringConvertible {
     /// Counts the task in the progress of its queue.
     final func countInProgress(of queue: TaskQueue) {
         guard queue.tracksProgress else { return }
-        makeExtras().change(.ticket) { fields in
+        change(.ticket) { fields in
             // Who was faster in bringing the task may have seen it end, too.
             guard !fields.isCounted else { return }
             (fields.isCounted, fields.ticket) = (true, queue.progressTicket)
@@ -72,16 +73,17 @@ extension AnyTask: CustomStringConvertible {
     }
 
     /// The task has its outcome, and perhaps came to its queue when it was being published.
+    @inline(__always)
     final func endProgress() {
-        if had(.ticket) { endProgress(with: failure) }
+        if lazyExtras.isSet { endProgress(with: failure) }
     }
 
     /// The outcome is settled.
     final func endProgress(with failure: (any Error)?) {
-        guard let ticket = extras?.locked({ $0.ticket.take() }) else { return }
+        guard let ticket = ifHad(.ticket, { $0.ticket.take() }) else { return }
         switch failure {
         case nil: ticket.end(.success)
-        case is CancellationError: ticket.end(.cancellation)
+        case let failure? where failure.isCancellation: ticket.end(.cancellation)
         default: ticket.end(.failure)
         }
     }
@@ -96,21 +98,13 @@ private enum Moment {
 }
 
 extension TaskExtras.Fields {
-    mutating func noteEnd() {
-        if began != nil { ended = ended ?? Moment.now }
-    }
-}
-
-extension TaskExtras {
     /// An attempt begins.
-    func noteStart() {
-        locked { fields in
-            (fields.began, fields.ended) = (fields.isTimed ? Moment.now : nil, nil)
-        }
+    mutating func noteStart() {
+        (began, ended) = (isTimed ? Moment.now : nil, nil)
     }
 
     /// The outcome is settled, or another attempt is to come: that one's delay is no time of the task's.
-    func noteEnd() {
-        locked { $0.noteEnd() }
+    mutating func noteEnd() {
+        if began != nil { ended = ended ?? Moment.now }
     }
 }

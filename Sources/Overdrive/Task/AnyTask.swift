@@ -30,7 +30,7 @@ internal import Synchronization
     let word = Atomic<UInt64>(0)
 
     /// What few tasks have; see ``TaskExtras``.
-    private let lazyExtras = LazyReference<TaskExtras>()
+    let lazyExtras = LazyReference<TaskExtras>()
 
     /// The queue, from the first add on.
     private let lazyQueue = LazyReference<TaskQueue>()
@@ -253,7 +253,7 @@ internal import Synchronization
 
     private func submit(byProducer: Bool) {
         let entry = unsafe Unmanaged.passRetained(self).toOpaque()
-        let qos = had(.qos) ? extras?.qos : nil
+        let qos = qos
         if let chosenQueue {
             return unsafe chosenQueue.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
@@ -276,8 +276,10 @@ internal import Synchronization
         var work = CurrentWorkReference(self)  // the caller has the task
         unsafe withUnsafeMutablePointer(to: &work) { work in
             let outer = unsafe CurrentWorkPlace.enter(work)
-            if had(.time) { extras?.noteStart() }
-            tellObservers(of: .start)
+            if lazyExtras.isSet {
+                ifHad(.time) { $0.noteStart() }
+                tellObservers(of: .start)
+            }
             carryOut(.runBody)
             unsafe CurrentWorkPlace.leave(to: outer)
         }
@@ -325,9 +327,11 @@ internal import Synchronization
 
     /// Before the outcome is written; this thread has settled it.
     final func preparePublishing(of failure: (any Error)?) {
-        if had(.time) { extras?.noteEnd() }
-        if had(.ticket) { endProgress(with: failure) }  // whoever sees the outcome finds it counted
-        tellObservers(of: .willFinish)
+        if lazyExtras.isSet {
+            ifHad(.time) { $0.noteEnd() }
+            endProgress(with: failure)  // whoever sees the outcome finds it counted
+            tellObservers(of: .willFinish)
+        }
         lazyQueue.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
         if let failure { unsafe publishedError = failure }
     }
@@ -367,7 +371,7 @@ internal import Synchronization
 
     private func end(_ extras: TaskExtras) {
         endAttempt(standing.attempt)
-        if unsafe publishedError is CancellationError { tellCancelled() }
+        if unsafe publishedError?.isCancellation == true { tellCancelled() }
         let unused = extras.locked { fields in
             defer { fields.cancelHandlers = [] }
             return fields.cancelHandlers
@@ -381,7 +385,7 @@ internal import Synchronization
 
     /// Who was told that the task is added.
     final var delegate: (any TaskQueueDelegate)? {
-        had(.delegate) ? extras?.locked { $0.delegate } : nil
+        ifHad(.delegate) { $0.delegate }
     }
 
     final func tellDelegate(_ event: QueueTasks.DelegateEvent) {
@@ -400,6 +404,7 @@ internal import Synchronization
 
     private func tellWhoObserves(of event: ObserverEvent) {
         let observers = observers
+        guard !observers.isEmpty else { return }
         Bounce.outside { pass(on: .observers(observers, event)) }
     }
 
@@ -440,6 +445,20 @@ internal import Synchronization
     /// Whether there may be something of the kind: without a count of references, for nearly always there is not.
     @inline(__always)
     final func had(_ kind: TaskExtras.Kinds) -> Bool { lazyExtras.withReference { $0.had(kind) } ?? false }
+
+    /// What is of the kind, if there ever was such.
+    @inline(__always) @discardableResult
+    final func ifHad<R>(_ kind: TaskExtras.Kinds, _ body: (inout TaskExtras.Fields) -> R?) -> R? {
+        lazyExtras.withReference { $0.had(kind) ? $0.locked(body) : nil } ?? nil
+    }
+
+    /// Changes what is of the kind. A later event of the task, whoever brings it, finds it changed; and who changes it, and sees
+    /// no such event then, can rely on that: both have exchanged the word.
+    final func change<R>(_ kind: TaskExtras.Kinds, _ body: (inout TaskExtras.Fields) -> R) -> R {
+        let changed = makeExtras().change(kind, body)
+        _ = standingInFull
+        return changed
+    }
 
     final func makeExtras() -> TaskExtras {
         unsafe lazyExtras.load() ?? lazyExtras.storeIfNil(TaskExtras()).takeUnretainedValue()

@@ -23,7 +23,7 @@ struct Kept<Element> {
 
 /// What few tasks have: a name, observers, conditions, retries … Made when the first of it is needed.
 final class TaskExtras: @unchecked Sendable {
-    // All state is in mutexes, or set once.
+    // All state is in mutexes, set once, or bits that are set and stay.
 
     struct Fields {
         var name: String?
@@ -71,7 +71,8 @@ final class TaskExtras: @unchecked Sendable {
     /// find such types takes longer than all that a retry does.
     let lazyTyped = LazyReference<ResultExtras>()
 
-    /// What some extras have and is asked for in every attempt: who needs what was never there takes no lock.
+    /// What some tasks have and is asked for in every attempt: who asks for what was never there takes no lock. That this is not
+    /// missed rests on who changes it: see ``AnyTask/change(_:_:)``.
     struct Kinds: OptionSet {
         let rawValue: UInt8
 
@@ -92,21 +93,17 @@ final class TaskExtras: @unchecked Sendable {
         try lock.withLock { _ in try unsafe body(&fields) }
     }
 
-    /// Changes what is of a kind that is asked for by ``had(_:)``.
+    /// Changes what is of a kind. For ``AnyTask/change(_:_:)`` alone.
     func change<R>(_ kind: Kinds, _ body: (inout Fields) -> R) -> R {
         kinds.bitwiseOr(kind.rawValue, ordering: .relaxed)  // relaxed: the lock hands over what there is
         return locked(body)
     }
 
-    /// Whether something of the kind was ever there, as far as this thread can know.
+    /// Whether something of the kind was ever changed, as far as this thread can know.
     @inline(__always)
     func had(_ kind: Kinds) -> Bool {
         kinds.load(ordering: .relaxed) & kind.rawValue != 0  // relaxed: the lock hands over what there is
     }
-
-    var qos: TaskQueue.QoS? { had(.qos) ? locked { $0.qos } : nil }
-
-    var observers: [any TaskObserver] { had(.observers) ? locked { $0.observers.all } : [] }
 
     /// Removes the first that `matches`, which is the program's code and is called without the lock.
     func removeFirst<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
@@ -144,13 +141,13 @@ extension AnyTask {
     /// How much the task matters, above its queue's own quality of service; nil unless it was set, which counts
     /// before the task is ready.
     public final var qos: TaskQueue.QoS? {
-        get { extras?.qos }
-        set { makeExtras().change(.qos) { $0.qos = newValue } }
+        get { ifHad(.qos) { $0.qos } }
+        set { change(.qos) { $0.qos = newValue } }
     }
 
     /// The observers, in the order in which they were added.
     public final var observers: [any TaskObserver] {
-        extras?.observers ?? []
+        ifHad(.observers) { $0.observers.all } ?? []
     }
 
     /// The conditions, in the order in which they were added.

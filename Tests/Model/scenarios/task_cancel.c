@@ -7,7 +7,7 @@
  *
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:tellCancelled 60a21f9d
  * transcribes: Sources/Overdrive/Task/Task+Forms.swift:launch cb8d0b68
- * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 8d6859ac
+ * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 159efbe9
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

@@ -17,12 +17,14 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register d15b883e
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4d32f50e
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
  * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:move 69882ede
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:change be514399
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:had f9e119e5
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:change 8455754b
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:ifHad f23b9396
  */
 #include "base/atomic.h"
 #include "doubles/lock.h"
@@ -328,7 +330,7 @@ static int ticket; /* under the lock */
 static odi_atomic(int) ended;
 static unsigned ended_by; /* which thread */
 
-/* AnyTask.endProgress: who finds that there never was a ticket takes no lock */
+/* AnyTask.ifHad, as endProgress asks: who finds that there never was a ticket takes no lock */
 static void end_progress(void)
 {
     int mine;
@@ -345,14 +347,16 @@ static void end_progress(void)
     }
 }
 
-/* AnyTask.move, of a task that is cancelled meanwhile */
+/* AnyTask.change, and a look that is no more than a look: AnyTask.move, of a task that is cancelled meanwhile. An observer that
+ * is added is the same: who sees no end then is told of it. */
 static void moves(void)
 {
-    odi_or_relaxed(&kinds, 1); /* TaskExtras.change */
+    odi_or_relaxed(&kinds, 1);
     odi_lock_acquire(&extras);
     ticket = 1;
     odi_lock_release(&extras);
-    if ((odi_add_seqcst(&word, 0, none) & PHASE) == FINISHED)
+    (void)odi_add_seqcst(&word, 0, none);
+    if ((odi_load_acquire(&word, none) & PHASE) == FINISHED)
         end_progress();
 }
 
