@@ -323,17 +323,23 @@ struct EndTests {
     /// It was given up when the budget was spent in which it could have come to its boot's end.
     @Test("gives a task that has booted after all another budget for its stop")
     func budgetAfterBoot() throws {
-        let (up, gate, cancelled) = (Gate(), Gate(), Log<Bool>())
+        let (up, told, gate, cancelled) = (Gate(), Gate(), Gate(), Log<Bool>())
         let task = AppTask("late") { up.pass() } stop: {
             gate.pass()
             cancelled.note(AsyncTask<Never, Never>.isCancelled)
         }
+        task.onCompletion { _ in told.pass() }
         let (lifecycle, end) = try ending([task])
         defer { lifecycle.living.end() }
-        let begun = monotonicNow()
+        let spent = monotonicNow() + 3_600_000_000_000
+        _ = end.conduct(now: monotonicNow(), isCancelling: false)
         up.open()
-        #expect(eventually { !end.conduct(now: monotonicNow(), isCancelling: false) && task.place == .stopping })
-        _ = end.conduct(now: begun + 3_600_000_000_000, isCancelling: false)
+        #expect(eventually { task.place == .up })
+        _ = end.conduct(now: spent, isCancelling: false)  // and the end is not told yet
+        told.open()
+        #expect(eventually { end.conduct(now: monotonicNow(), isCancelling: false) || task.place == .stopping })
+        try #require(task.place == .stopping)
+        _ = end.conduct(now: spent, isCancelling: false)
         gate.open()
         #expect(eventually { !cancelled.all.isEmpty } && cancelled.all == [false])
     }

@@ -327,6 +327,12 @@ struct JournalTests {
         }
         if hasHeader { _ = try writer(scratch) } else { try scratch.write("000002.journal", []) }
         #expect(try writer(scratch).leftovers() == [Flight.Leftover(index: 5, signal: 0)])
+        do {
+            let noted = try writer(scratch)
+            noted.append(entries([(2, [2])]))
+            try noted.commit()
+        }
+        #expect(try writer(scratch).leftovers() == [], "one that has written has written of the crash, too")
     }
 
     @Test("with nonsense for an item under way blames none")

@@ -97,9 +97,13 @@ extension DropIn {
             let late = BlockOperation { log.note("late") }
             queue.addOperation(late)
             late.queuePriority = .veryHigh
+            let last = BlockOperation { log.note("last") }
+            queue.addOperation(last)
+            last.queuePriority = .veryHigh
+            last.queuePriority = .veryLow
             queue.isSuspended = false
             queue.waitUntilAllOperationsAreFinished()
-            #expect(log.all == ["a", "late", "b", "c1", "c2", "d", "e"])
+            #expect(log.all == ["a", "late", "b", "c1", "c2", "d", "e", "last"])
         }
 
         @Test("among equals the one that was added first starts first, though it was ready last")

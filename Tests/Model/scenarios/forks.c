@@ -469,15 +469,23 @@ MODEL_REACHES(forks_no_stranger, ran[1][0] == 1, has_leapt && ran[1][0] == 0)
 
 /* ---- a thief that has just come: whoever learns of it from the slot can use it ---- */
 
+/* Who ran what was in the place before has forked since: a stranger's. */
 static void prepare_newcomer(void)
 {
     as_owner_0(nothing);
+    own(2);
+    fork_branch(1);
+    be(2);
+    steal_and_run(2);
+    fork_branch(2);
     be(0);
+    join_branch(1);
     fork_branch(0);
-    model_check(odi_forks_steal(&forks[0]) == branch[0]);
+    model_check(branch[0] == branch[1] && odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void come_and_run_taken(void) { own(1); run_taken(); }
-MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
+static void verify_newcomer(void) { settle(2); model_check(model_sum(ran[2]) == 0); }
+MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_newcomer, leapfrog_once, come_and_run_taken)
 MODEL_REACHES(forks_newcomer, model_met(0, "odi_forks_steal") > 0)
 static void come_into_being_and_run_taken(void)
 {
@@ -487,7 +495,7 @@ static void come_into_being_and_run_taken(void)
     od_forks_self = &mine->owner;
     odi_forks_run(mine, &forks[0], branch[0]);
 }
-MODEL_SCENARIO(forks_newcomer_is_slept_for, prepare_newcomer, verify_1, sleep_until_done, come_into_being_and_run_taken)
+MODEL_SCENARIO(forks_newcomer_is_slept_for, prepare_newcomer, verify_newcomer, sleep_until_done, come_into_being_and_run_taken)
 MODEL_REACHES(forks_newcomer_is_slept_for, model_slept(0), model_met(0, "odi_forks_want") > 0)
 
 /* ---- a thief whose branch does not end: the joiner that sleeps for it sees what it forks, or is rung (F2) ---- */
