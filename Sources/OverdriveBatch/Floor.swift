@@ -34,7 +34,7 @@ final class Floor: Sendable {
 
     final class Slot: Sendable {
         let number: Int
-        let tally = Mutex(Tally())
+        let tally = Locked(Tally())
         /// How many items are taken at a time; its pump's own.
         let chunk = Atomic<Int>(1)
 
@@ -72,7 +72,7 @@ final class Floor: Sendable {
     private let next = Atomic<Int>(0)
     private let end = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let queue: TaskQueue
 
     /// - Parameters:
@@ -90,7 +90,7 @@ final class Floor: Sendable {
         (self.options, self.keepsEntries, self.keepsOutputs) = (options, keepsEntries, keepsOutputs)
         self.mostOutput = mostOutput
         slots = (0..<parallelism).map { Slot($0) }
-        state = Mutex(State(free: slots.reversed()))
+        state = Locked(State(free: slots.reversed()))
         queue = .concurrent(label: "batch", scheduler: options.scheduler)
     }
 

@@ -1,11 +1,12 @@
 internal import Glibc
+internal import OverdriveCore
 internal import Synchronization
 
 /// Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) as a request to end orderly. A second one ends the process as usual.
 package enum StopSignals {
     private static let requested = Atomic<Int32>(0)
     /// How many runs listen, and what was to be done before the first of them did.
-    private static let listening = Mutex<(runs: Int, before: [(signal: Int32, action: sigaction)])>((0, []))
+    private static let listening = Locked<(runs: Int, before: [(signal: Int32, action: sigaction)])>((0, []))
 
     /// The signal that came to the last runs that listened, or nil.
     package static var received: Int32? {
@@ -15,7 +16,7 @@ package enum StopSignals {
 
     /// Takes the signals over, unless whoever started this process had them ignored.
     static func listen() {
-        listening.withLock { listening in
+        listening.withLock(orAnew: (0, [])) { listening in
             listening.runs += 1
             guard listening.runs == 1 else { return }
             requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
@@ -35,7 +36,7 @@ package enum StopSignals {
 
     /// Puts things back as the first `listen` found them, when the last run that listened has ended.
     static func unlisten() {
-        listening.withLock { listening in
+        listening.withLock(orAnew: (0, [])) { listening in
             listening.runs -= 1
             guard listening.runs == 0 else { return }
             for (signal, before) in listening.before {

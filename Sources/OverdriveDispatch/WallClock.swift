@@ -45,17 +45,17 @@ final class WallClock: Sendable {
     }
 
     func add(_ timer: WallTimer) {
-        timers.withLock { $0[ObjectIdentifier(timer)] = timer }
+        timers.withLock(orAnew: [:]) { $0[ObjectIdentifier(timer)] = timer }
     }
 
     func remove(_ timer: WallTimer) {
         // The last reference may go with it, outside of the lock.
-        _ = timers.withLock { $0.removeValue(forKey: ObjectIdentifier(timer)) }
+        _ = timers.withLock(orAnew: [:]) { $0.removeValue(forKey: ObjectIdentifier(timer)) }
     }
 
     /// Has every timer look at the clock again.
     func wasSet() {
-        for timer in timers.withLock({ Array($0.values) }) { timer.arm() }
+        for timer in timers.withLock(orAnew: [:], { Array($0.values) }) { timer.arm() }
     }
 }
 

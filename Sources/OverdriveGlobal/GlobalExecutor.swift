@@ -1,5 +1,4 @@
 internal import OverdriveCore
-internal import Synchronization
 
 /// The executor that every async function of the process runs on, unless it prefers another one.
 ///
@@ -19,7 +18,7 @@ internal import Synchronization
 /// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread. Priorities are
 ///   bands; see `TaskQueue.QoS`.
 public enum GlobalExecutor {
-    private static let state = Mutex(false)
+    private static let state = Locked(false)
 
     /// Whether this process's tasks run on Overdrive.
     public static var isInstalled: Bool {

@@ -1,7 +1,6 @@
 #if Metrics
 public import Metrics
 public import OverdriveCore
-internal import Synchronization
 
 /// What a scheduler does, as metrics of swift-metrics: whatever backend the program has bootstrapped shows them.
 ///
@@ -24,7 +23,7 @@ public final class SchedulerMetrics: Sendable {
     private let meters: [(Meter, @Sendable (Counts) -> Int)]
     private let counters: [(Counter, @Sendable (Counts) -> Int)]
     /// What was reported last. One report at a time has it.
-    private let last: Mutex<Counts>
+    private let last: Locked<Counts>
 
     /// Metrics of a scheduler, which this keeps.
     ///
@@ -66,7 +65,7 @@ public final class SchedulerMetrics: Sendable {
             counter("spares.capped") { $0.spareCapReached },
             counter("warnings") { $0.warnings },
         ]
-        last = Mutex(scheduler.metrics)
+        last = Locked(scheduler.metrics)
     }
 
     /// Sets the meters, and increments the counters by what has come since the report before.

@@ -3,7 +3,6 @@ public import Logging
 internal import Overdrive
 public import OverdriveApp
 public import ServiceLifecycle
-internal import Synchronization
 
 /// A `Service` of swift-service-lifecycle as a task of an app.
 ///
@@ -32,7 +31,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
     private let services: ServiceGroup
     private let mayReturn: Bool
     private let readiness: @Sendable () async throws -> Void
-    private let record = Mutex(Record())
+    private let record = Locked(Record())
 
     /// A task from a service.
     ///

@@ -167,7 +167,7 @@ final class ProgressTracker: Sendable {
         let ended = ended.load(ordering: .acquiring)
         let announced = complete.load(ordering: .acquiring) ? 0 : announced
         let total = max(announced, submitted.load(ordering: .relaxed))
-        let (rate, rest) = meter.withLock { meter in
+        let (rate, rest) = meter.withLock(orAnew: RateMeter()) { meter in
             meter.note(Double(ended), at: (ContinuousClock.now - start) / .seconds(1))
             return (meter.rate, meter.secondsLeft(to: Double(total)))
         }

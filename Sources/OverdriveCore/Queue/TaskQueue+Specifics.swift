@@ -214,8 +214,11 @@ final class Specifics: Sendable {
         let entry = value.map { Entry(key: key, value: $0) }
         // The old value goes outside of the lock: its deinitialiser may ask for another.
         let old = entries.withLock { entries in
-            defer { entries[ObjectIdentifier(key)] = entry }
-            return entries[ObjectIdentifier(key)]
+            // In one step, between two of which a fork would leave a child half of it.
+            var changed = entries
+            changed[ObjectIdentifier(key)] = entry
+            swap(&entries, &changed)
+            return changed
         }
         _ = consume old
     }

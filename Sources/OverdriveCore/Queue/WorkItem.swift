@@ -37,7 +37,7 @@ public final class WorkItem: Sendable {
 
     /// Where it was submitted last: who waits for the item overrides that one's band. Weak, because a queue that nobody
     /// else holds is over, which a suspended one must learn.
-    private let queueRuns = Mutex(QueueRuns())
+    private let queueRuns = Locked(QueueRuns())
     private struct QueueRuns {
         weak var queue: TaskQueue?
         // Of the runs for queues: the first one's apart, since there is rarely another.

@@ -1,5 +1,4 @@
 internal import CScheduler
-internal import Synchronization
 
 /// Where the times of Swift's clock lie on the engine's.
 ///
@@ -29,7 +28,7 @@ enum EngineTime {
     }
 
     // Two readings a few nanoseconds apart: of several the one that was interrupted least.
-    private static let anchor = Mutex(
+    private static let anchor = Locked(
         (0..<8).map { _ in Anchor() }.reduce(Anchor()) { $0.slept(until: $1) > .zero ? $1 : $0 })
 
     /// No suspension is as short, and nothing that interrupts the first eight readings as long.
@@ -39,7 +38,7 @@ enum EngineTime {
     /// Never early, and never 0, by which the engine means a delay.
     static func due(_ deadline: ContinuousClock.Instant) -> Int64 {
         let now = Anchor()
-        return anchor.withLock { anchor in
+        return anchor.withLock(orAnew: now) { anchor in
             if anchor.slept(until: now) > shortestSleep { anchor = now }
             return anchor.time(of: deadline)
         }
