@@ -21,7 +21,7 @@ MODEL_LITMUS    := $(patsubst Tests/Model/%.cc,$(MODEL)/%.o,$(wildcard Tests/Mod
 MODEL_SCENARIOS := $(patsubst Tests/Model/scenarios/%.c,$(MODEL)/bin/%,$(wildcard Tests/Model/scenarios/*.c))
 
 # Explored to their ends all the same, but not in every change's check.
-MODEL_LARGE     := deque_bar idle_stop idle_two_workers share_helpers_helper stop_and_submit_start_workers stop_starts_a_worker_against_submit lock_three lock_is_handed_to_one_of_two lock_is_handed_after_a_wake_in_vain \
+MODEL_LARGE     := deque_bar idle_stop idle_two_workers share_helpers_helper stop_and_submit_start_workers stop_starts_a_worker_against_submit lock_three locked_three lock_is_handed_to_one_of_two lock_is_handed_after_a_wake_in_vain \
                    stop_now_flag_against_submit stop_now_against_submit two_arm_against_keep park_beside_a_search
 
 .PHONY: model model-litmus model-test model-quick model-weaken

@@ -10,6 +10,13 @@ struct LockTests {
         let numbers = Locked([1])
     }
 
+    @Test("finds its value where the library's mutex has it, whatever its size and alignment")
+    func place() {
+        func keeps<T: Equatable & Sendable>(_ value: T) -> Bool { Locked(value).withLock { $0 == value } }
+        #expect(keeps(UInt8(7)) && keeps(UInt16(7)) && keeps(UInt32(7)) && keeps(7.5) && keeps("seven") && keeps([7]))
+        #expect(keeps(SIMD8<Double>(repeating: 7)) && keeps(Int?.none) && keeps(Array(repeating: "seven", count: 7)))
+    }
+
     /// The child waited for ever, or ended where two of its threads met.
     @Test("that a thread of the parent holds, and others wait for, is free in a forked child, and is held and waited for there")
     func forked() async {
