@@ -661,7 +661,7 @@ static inline void play_scene(const char *scene, const char *text, const char *f
     char head[STAGE_STEP] = "", again[STAGE_STEP];
 
     stage.file = file, stage.line = line, stage.text = text;
-    snprintf(head, (size_t)(steps - text) + 1, "%s", text);
+    memcpy(head, text, (size_t)(steps - text));
     char *words = strstr(head, "times") != NULL ? strstr(head, "times") + 5 : head;
     for (long time = words == head ? 1 : strtol(head, NULL, 10); time > 0; time--) {
         char *rest, *parameter = strtok_r(strcpy(again, words), " :", &rest);
