@@ -30,8 +30,11 @@ struct LockTests {
                     return numbers
                 }
             }
+            var none = sigset_t()
+            pthread_sigmask(SIG_SETMASK, &none, nil)
             var generation = 0, child: pid_t = 0
             while true {
+                alarm(60)
                 let (gate, ends) = (Gate(), Counter())
                 onThread {
                     locks.numbers.withLock(orAnew: []) { _ in
@@ -53,7 +56,6 @@ struct LockTests {
                 child = generation < 2 ? fork() : -1
                 if child == 0 {
                     generation += 1
-                    alarm(60)
                     guard locks.number.withLock({ $0 }) == generation + 1 else { _exit(2) }
                     guard add(7) == [7], add(8) == [7, 8] else { _exit(3) }
                     continue
