@@ -336,6 +336,9 @@ TEST(a_child_takes_over_no_chain_that_was_changing)
     for (int band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_UTILITY; band++)
         od_queue_async(open_queue, chained, band, no_job, NULL);
     assert_true(od_group_wait(chained, HANG_NS));
+    gate door = {0};
+    od_queue_async(open_queue, chained, OD_QUEUE_BAND, gate_job, &door); /* the parent's to wait for */
+    assert_comes_true(atomic_load(&door.waiting) == 1);
 
     odi_record **links[] = {open_queue->records->link_of_queue, chained->records->link_of_group};
     odi_record *somewhere = NULL;
@@ -345,6 +348,7 @@ TEST(a_child_takes_over_no_chain_that_was_changing)
     open_queue->records->link_of_queue = links[0];
     chained->records->link_of_group = links[1];
     assert_int_equal(it.status, 0);
+    gate_open(&door);
     use_the_chains(NULL);
     od_group_release(chained);
     tear_down_queues();
