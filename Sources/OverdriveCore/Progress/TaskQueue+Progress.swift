@@ -97,6 +97,7 @@ extension TaskQueue {
     }
 
     /// What submissions report to.
+    @inline(__always)
     var tracker: ProgressTracker? {
         guard case .engine(let queue, _) = route else { return nil }
         return unsafe Specifics.of(queue)?.tracker
