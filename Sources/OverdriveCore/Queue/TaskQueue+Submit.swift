@@ -23,7 +23,7 @@ extension TaskQueue {
         switch route {
         case .engine(let queue, _):
             // A tracked queue's closures come in a counting one.
-            let tracked = tracker
+            let tracked = unsafe Specifics.of(queue)?.tracker
             if flags.isEmpty {
                 if let tracked {
                     unsafe submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
