@@ -179,7 +179,7 @@ final class Specifics: Sendable {
 
     /// What the queue's submissions report to.
     var tracker: ProgressTracker? {
-        isTracked.load(ordering: .relaxed) ? lastTracker : nil  // relaxed: the lock orders what is behind it
+        _slowPath(isTracked.load(ordering: .relaxed)) ? lastTracker : nil  // relaxed: the lock orders what is behind it
     }
 
     /// What they report to, or have reported to.
