@@ -45,7 +45,7 @@ public struct CountGates: Sendable {
         // instructions for each closure: the least of several runs of each size is the path itself. No more of them than
         // it takes to be within the limit.
         var (least, problem) = ((small: Double.infinity, large: Double.infinity), "")
-        for _ in 0..<8 {
+        for _ in 0..<40 {
             guard let small = total(gate, gate.small, program, &problem), let large = total(gate, gate.large, program, &problem)
             else { return (nil, problem) }
             least = (min(least.small, small), min(least.large, large))

@@ -174,23 +174,22 @@ final class Specifics: Sendable {
     private let entries = Locked<[ObjectIdentifier: Entry]>([:])
     let tracking = Locked<ProgressTracker?>(nil)
     /// Whether submissions look for a tracker: the lock is for those alone that find one.
-    private let isTracked = Atomic(false)
+    private let tracks = Atomic(false)
     private let targets = Locked<Specifics?>(nil)
 
+    @inline(__always)
+    var isTracked: Bool { tracks.load(ordering: .relaxed) }  // relaxed: the lock orders what is behind it
+
     /// What the queue's submissions report to.
-    var tracker: ProgressTracker? {
-        _slowPath(isTracked.load(ordering: .relaxed)) ? lastTracker : nil  // relaxed: the lock orders what is behind it
-    }
+    var tracker: ProgressTracker? { isTracked ? lastTracker : nil }
 
     /// What they report to, or have reported to.
-    var lastTracker: ProgressTracker? {
-        @inline(never) get { tracking.withLock { $0 } }  // apart: a submission looks no further than the flag
-    }
+    var lastTracker: ProgressTracker? { tracking.withLock { $0 } }
 
     func track(_ tracker: ProgressTracker) {
         let before = tracking.withLock { tracking in
             defer { tracking = tracker }
-            isTracked.store(true, ordering: .relaxed)  // under the lock
+            tracks.store(true, ordering: .relaxed)  // under the lock
             return tracking
         }
         before?.becomeComplete()
@@ -199,7 +198,7 @@ final class Specifics: Sendable {
     /// No more closures come than have come; how far they are can still be asked.
     func endTracking() {
         let tracker = tracking.withLock { tracking in
-            isTracked.store(false, ordering: .relaxed)  // under the lock
+            tracks.store(false, ordering: .relaxed)  // under the lock
             return tracking
         }
         tracker?.becomeComplete()

@@ -22,24 +22,27 @@ extension TaskQueue {
     ) {
         switch route {
         case .engine(let queue, _):
-            // A tracked queue's closures come in a counting one.
-            let tracked = unsafe Specifics.of(queue)?.tracker
-            if flags.isEmpty {
-                if let tracked {
-                    unsafe submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
-                } else {
-                    unsafe submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
-                }
+            if flags.isEmpty, unsafe !(Specifics.of(queue)?.isTracked ?? false) {
+                unsafe submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
             } else {
-                let (band, flags) = engineTerms(qos: qos, flags: flags)
-                if let tracked {
-                    unsafe submitClosure(tracked.counting(body), queue, group?.handle, band, flags)
-                } else {
-                    unsafe submitClosure(body, queue, group?.handle, band, flags)
-                }
+                unsafe submitApart(body, to: queue, group: group, qos: qos, flags: flags)
             }
         case .dispatch(let route):
             route.async(group: group, qos: qos, flags: flags, body)
+        }
+    }
+
+    /// The rest of ``async(group:qos:flags:execute:)``, out of the way of who asks for nothing more: a tracked queue's closures come
+    /// in a counting one, and flags have words of the engine's.
+    @inline(never)
+    private func submitApart(
+        _ body: sending @escaping () -> Void, to queue: OpaquePointer, group: WaitGroup?, qos: QoS?, flags: Flags
+    ) {
+        let (band, flags) = engineTerms(qos: qos, flags: flags)
+        if let tracked = unsafe Specifics.of(queue)?.tracker {
+            unsafe submitClosure(tracked.counting(body), queue, group?.handle, band, flags)
+        } else {
+            unsafe submitClosure(body, queue, group?.handle, band, flags)
         }
     }
 
