@@ -585,7 +585,6 @@ TEST(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own)
     }
 }
 
-/* A thread that is no worker, and new: it asks where it is before it submits. */
 static odi_atomic(int) began_on;
 
 static void begin_there(void *door)
@@ -594,6 +593,7 @@ static void begin_there(void *door)
     gate_pass(door);
 }
 
+/* A thread that is no worker, and new: it asks where it is before it submits. */
 static void *submit_from(void *pool)
 {
     node_here = 1;
