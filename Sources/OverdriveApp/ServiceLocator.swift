@@ -89,7 +89,11 @@ public final class ServiceLocator: Sendable {
     /// Registers services, each in the place of what was registered for its type and name.
     public func add(_ modules: [Register]) {
         let replaced = entries.withLock { entries in
-            modules.compactMap { entries.updateValue(Entry($0), forKey: $0.key) }
+            // In one step, as a queue's values are: a fork between two would leave a child half of it.
+            var changed = entries
+            let replaced = modules.compactMap { changed.updateValue(Entry($0), forKey: $0.key) }
+            swap(&entries, &changed)
+            return replaced
         }
         withExtendedLifetime(replaced) {}  // let go of without the lock
     }

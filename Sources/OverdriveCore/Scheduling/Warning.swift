@@ -23,7 +23,7 @@ extension Scheduler {
     /// - Cost: One lock.
     public static func onWarning(_ take: (@Sendable (_ sentence: String) -> Void)?) {
         // What was taken by before is let go of outside of the lock.
-        let before = Warnings.taker.withLock { taker in
+        let before = Warnings.taker.withLock(orAnew: nil) { taker in
             defer { taker = take }
             // Under the lock: of two callers the same one is the last for the engine's warnings and for ours.
             unsafe od_warnings_to(take == nil ? nil : { sentence in if let sentence = unsafe sentence { unsafe warn(String(cString: sentence)) } })
@@ -34,7 +34,7 @@ extension Scheduler {
 }
 
 /// Whether a closure of the program's is called with warnings.
-var isWarningTaken: Bool { Warnings.taker.withLock { $0 != nil } }
+var isWarningTaken: Bool { Warnings.taker.withLock(orAnew: nil) { $0 != nil } }
 
 private enum Warnings {
     static let taker = Locked<(@Sendable (String) -> Void)?>(nil)
@@ -42,7 +42,7 @@ private enum Warnings {
 
 /// Says one sentence to who takes the warnings, or on the standard error stream, in one write.
 package func warn(_ sentence: String) {
-    if let take = Warnings.taker.withLock({ $0 }) { take(sentence) } else { write(sentence) }
+    if let take = Warnings.taker.withLock(orAnew: nil, { $0 }) { take(sentence) } else { write(sentence) }
 }
 
 private func write(_ sentence: String) {
