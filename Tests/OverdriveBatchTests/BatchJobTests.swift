@@ -144,6 +144,10 @@ struct BatchJobTests {
         #expect(try inner.run(innerOptions).ending == .finished)  // What came before is no matter of its.
         #expect(during.load(ordering: .relaxed) != before)
         #expect(handler() == before)
+        signal(SIGHUP, SIG_IGN)
+        defer { signal(SIGHUP, SIG_DFL) }
+        _ = try inner.run(innerOptions)
+        #expect(handler() == 1)  // what it found earlier is no matter any more
         #expect(ignored.load(ordering: .relaxed) == 1)  // SIG_IGN
     }
 
@@ -186,6 +190,9 @@ struct BatchJobTests {
     func crash() async throws {
         await #expect(processExitsWith: .signal(SIGSEGV)) { [path = scratch.path as String] in
             signal(SIGSEGV, SIG_DFL)  // nobody need look for the fault
+            var options = BatchOptions()
+            options.journal = "\(path)/before"
+            _ = try BatchJob(name: "before", version: "1", count: 1) { _, _ in [] }.run(options)
             _ = try Self.deadly(path, by: SIGSEGV)
         }
         try scratch.write("mended", [])
@@ -263,6 +270,24 @@ struct BatchJobTests {
         #expect(second.resumed == first.done)
         // An orderly end leaves nothing behind that is done twice.
         #expect(ran.withLock { $0.values.allSatisfy { $0 == 1 } && $0.count == 6000 })
+    }
+
+    @Test("begins no item any more once it is to end")
+    func cancelledInChunk() throws {
+        let token = CancellationToken()
+        let last = Atomic<Int>(0)
+        let job = BatchJob(name: "chunk", version: "1", count: 100_000) { index, attempt in
+            last.max(index, ordering: .relaxed)
+            if index == 50_000 {
+                token.cancel()
+                while !attempt.isCancelled { usleep(1000) }
+            }
+            return []
+        }
+        var options = options(parallelism: 1)
+        options.token = token
+        #expect(try job.run(options).done == 50_001)
+        #expect(last.load(ordering: .relaxed) == 50_000)
     }
 
     @Test("runs what the process may have died of before all else, and once")
@@ -343,6 +368,8 @@ struct BatchJobTests {
         release.signal()
         #expect((report.done == 1 || deadline < .seconds(1)) && seen == Array(0..<report.done))
         #expect(report.stuck.count == 2 - report.done && report.ending == .interrupted)
+        // The next run is to know of what was under way.
+        #expect(access("\(scratch.path)/journal/000001.flight", F_OK) == 0)
     }
 
     @Test("holds no more outputs than its window while the reader is slow or the first item is")
@@ -539,6 +566,9 @@ struct HistogramTests {
             let found = histogram.percentile(percent) * 1e9
             #expect(found >= percent * 1000 && found <= percent * 1000 * 1.126)
         }
+        var few = Histogram()
+        for value in 1...3 { few.note(UInt64(value)) }
+        #expect(few.percentile(50) == 2e-9)
         histogram.note(.max)
         #expect(histogram.percentile(100) > 1e9)
     }

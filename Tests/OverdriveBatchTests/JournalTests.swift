@@ -200,6 +200,35 @@ struct JournalTests {
         }
     }
 
+    @Test("whose last record ends with a block of the disk is damaged where that record is, and not unwritten")
+    func damageAtBlock() throws {
+        do {
+            let first = try writer(scratch)
+            let start = try scratch.bytes("000001.journal").count + 20  // a record's head, and what names the item
+            first.append(entries([(1, Array(repeating: 1, count: 1024 - start % 512))]))
+            try first.commit()
+        }
+        var whole = try scratch.bytes("000001.journal")
+        try #require(whole.count % 512 == 0)
+        whole[whole.count - 1] ^= 1
+        try scratch.write("000001.journal", whole)
+        #expect(throws: BatchError.self) { _ = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: false) }
+    }
+
+    @Test("that a later one relies on is damaged when it is cut short or ends in zeros")
+    func cutBehindSeal() throws {
+        for index in 1...2 {
+            let writer = try writer(scratch)
+            writer.append(entries([(index, [1, 2, 3])]))
+            try writer.end()
+        }
+        let whole = try scratch.bytes("000001.journal")
+        for zeros in [0, 16] {
+            try scratch.write("000001.journal", Array(whole.dropLast(16)) + Array(repeating: 0, count: zeros))
+            #expect(throws: BatchError.self) { _ = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: false) }
+        }
+    }
+
     @Test("that ends in zeros, as a power failure leaves a file, loses what was not yet written and tells how much")
     func unwrittenTail() throws {
         do {
@@ -289,9 +318,27 @@ struct JournalTests {
         #expect(throws: BatchError.incomplete("1 items were done by two: '1'")) { try BatchMerge(scratch.path).validate { "\($0)" } }
     }
 
-    @Test("of a node that gives signs of life is locked")
-    func alive() throws {
-        let living = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
+    @Test("of two shards that have one item is no whole, and puts that out once")
+    func sharedItem() throws {
+        for index in 0...1 {
+            var identity = Self.identity
+            identity.shard = try Shard("\(index)/2")
+            let writer = try JournalWriter(
+                JournalDirectory.shard(identity.shard, in: scratch.path), identity: identity, wantsOutputs: false, slots: 1)
+            writer.append(entries([(7, [UInt8(index)])]))
+            try writer.end()
+        }
+        let merge = try BatchMerge(scratch.path)
+        var seen: [Int] = []
+        merge.outputs { index, _ in seen.append(index) }
+        #expect(seen == [7])
+        #expect(throws: BatchError.incomplete("1 items were done by two: '7'")) { try merge.validate { "\($0)" } }
+    }
+
+    @Test("whose writer gives signs of life is locked: of a node, and of this one where locks tell nothing", arguments: [true, false])
+    func alive(isElsewhere: Bool) throws {
+        let host = isElsewhere ? Host(name: "other", boot: "x") : .current
+        let living = try writer(scratch, host: host, locks: false)
         let path = "\(scratch.path)/000001.journal"
         let size = try scratch.bytes("000001.journal").count
         // It writes once the other has begun to watch, which the watcher's own reading tells nobody: so again and again.
@@ -307,7 +354,7 @@ struct JournalTests {
                 usleep(50_000)
             }
         }
-        #expect(throws: BatchError.locked(journal: path, owner: "process \(getpid()) on other")) {
+        #expect(throws: BatchError.locked(journal: path, owner: "process \(getpid()) on \(host.name)")) {
             _ = try writer(scratch, locks: false, patience: 30)
         }
         isOver.cancel()
@@ -324,6 +371,7 @@ struct JournalTests {
             crashed.append(entries([(1, [1])]))
             try crashed.commit()
             crashed.flight.begin(5, slot: 0)
+            crashed.flight.begin(1, slot: 1)  // which had ended
         }
         if hasHeader { _ = try writer(scratch) } else { try scratch.write("000002.journal", []) }
         #expect(try writer(scratch).leftovers() == [Flight.Leftover(index: 5, signal: 0)])
@@ -333,6 +381,19 @@ struct JournalTests {
             try noted.commit()
         }
         #expect(try writer(scratch).leftovers() == [], "one that has written has written of the crash, too")
+    }
+
+    @Test("has its last word on an item that was given up twice")
+    func givenUpTwice() throws {
+        for error in ["old", "new"] {
+            var entries = EntryWriter()
+            entries.append(index: 1, kind: .quarantined, attempts: 1, bytes: Array(error.utf8))
+            let writer = try writer(scratch)
+            writer.append(entries.take())
+            try writer.end()
+        }
+        let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: false)
+        #expect(contents.quarantined[1]?.error == Array("new".utf8) && contents.doneCount == 0)
     }
 
     @Test("with nonsense for an item under way blames none")
@@ -357,6 +418,7 @@ struct JournalTests {
         let descriptors = count("/proc/self/fd")
         for _ in 0..<200 { #expect(throws: BatchError.self) { _ = try writer(scratch, identity: other) } }
         #expect(count(scratch.path) == files)
+        for _ in 0..<200 { try writer(Scratch()).end() }
         // Other tests have theirs meanwhile.
         #expect(count("/proc/self/fd") < descriptors + 100)
     }
@@ -416,6 +478,7 @@ struct ShardTests {
         #expect(try shard("/16", id: 7, count: 2, min: 3).index == 7)
         #expect(try shard("/16", id: 7, count: 2, min: 3, step: 4).index == 7)
         #expect(try shard("/1", id: 0, count: 1, min: 0, step: 0).index == 0)
+        #expect { _ = try shard("/1", id: 1, count: 1, min: 1) } throws: { "\($0)".hasSuffix("number it from 0 (--array=0-0)") }
         for (min, step) in [(1, 1), (0, 2), (5, 1)] {
             #expect {
                 _ = try shard("/16", id: 7, count: 16, min: min, step: step)
@@ -440,6 +503,12 @@ struct ShardTests {
 
     @Test("hold each item once, of about the same work")
     func balance() throws {
+        // Those that cost nothing are somebody's, too, and weights of another list say nothing.
+        let job = BatchJob(name: "parts", version: "1", count: 3) { _, _ in [] }
+        for weights in [[5, 0, 0], [1, 1, 1, 1, 1, 1, 1]] {
+            let parts = try (0..<2).map { job.positions(of: try Shard("\($0)/2"), weights: weights) }
+            #expect(parts.flatMap { part in (0..<part.count).map { part[$0] } }.sorted() == [0, 1, 2])
+        }
         var generator = SystemRandomNumberGenerator()
         for count in [1, 2, 3, 7, 16] {
             for items in [0, 1, 5, 1000] {

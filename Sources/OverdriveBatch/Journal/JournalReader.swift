@@ -153,7 +153,8 @@ struct JournalContents {
             doneCount += 1
             if let place { places[index] = place }
         case .quarantined:
-            guard ended.insert(index) else { return }
+            // Given up once more: what its last attempt threw counts.
+            guard ended.insert(index) || quarantined[index] != nil else { return }
             quarantined[index] = unsafe (attempts, Array(bytes))
         case .crashed: tries[index, default: Tries()].crashes += 1
         case .underWay: tries[index, default: Tries()].suspicions += 1
