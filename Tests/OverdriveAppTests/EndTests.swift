@@ -299,7 +299,7 @@ struct EndTests {
         gate.open()
     }
 
-    private func ending(_ tasks: [AppTask]) throws -> (Lifecycle, EndConductor) {
+    private func ending(_ tasks: [AppTask], answering answers: Counter? = nil) throws -> (Lifecycle, EndConductor) {
         let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(36_000), .seconds(3600)) }
         let graph = try AppGraph(of: [Provider(tasks)])
         let lifecycle = Lifecycle(
@@ -307,8 +307,19 @@ struct EndTests {
             startedAt: monotonicNow(), state: Lifecycle.State(notes: []))
         lifecycle.start(tasks)
         #expect(eventually { tasks.allSatisfy { $0.place == .booting } })
+        if let answers { lifecycle.whenBooted { _ in answers.add() } }
         lifecycle.end(.requested)
         return (lifecycle, EndConductor(of: lifecycle, graph: graph))
+    }
+
+    @Test("answers who waits for the boot once, however often it is asked for")
+    func answersOnce() throws {
+        let (gate, answers) = (Gate(), Counter())
+        defer { gate.open() }
+        let (lifecycle, _) = try ending([AppTask("slow") { gate.pass() }], answering: answers)
+        defer { lifecycle.living.end() }
+        lifecycle.end(.requested)
+        #expect(answers.count == 1)
     }
 
     /// It was due again and again, from a quarter of a second before that on.

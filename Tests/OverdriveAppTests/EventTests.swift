@@ -225,8 +225,8 @@ struct EventTests {
         await app.over()
     }
 
-    @Test("hold nobody up at the end when a listener is stuck")
-    func stuckListener() async throws {
+    @Test("hold nobody up at the end when a listener is stuck, nor who is in a hurry, whatever the budgets are", arguments: [false, true])
+    func stuckListener(isUrgent: Bool) async throws {
         final class Stuck: NoOpTask, @unchecked Sendable {
             let (hears, gate) = (Gate(), Gate())
             override func receive(_ event: any AppEvent) {
@@ -236,11 +236,15 @@ struct EventTests {
         }
         let stuck = Stuck()
         defer { stuck.gate.open() }
-        let options = testOptions { $0.stopBudget = .milliseconds(50); $0.endBudget = .seconds(1) }
+        let options = testOptions {
+            $0.stopBudget = isUrgent ? .seconds(36_000) : .milliseconds(50)
+            $0.endBudget = isUrgent ? .seconds(36_000) : .seconds(1)
+        }
         let app = try await AppTasks.booted([stuck], options: options)
         app.post(Ping(number: 1))
         stuck.hears.pass()
-        let report = await app.over()
+        app.end(cancelling: isUrgent)
+        let report = await app.ended()
         #expect(report.exitCode == 2)
         #expect(report.closures?.stuck == 1)
     }

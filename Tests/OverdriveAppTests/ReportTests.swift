@@ -69,6 +69,16 @@ struct ReportTests {
         #expect(bars.count == 3)
     }
 
+    @Test("tells of events that were all refused, and of a task with a line feed in its name")
+    func refusedAndOddlyNamed() async throws {
+        let app = try await AppTasks.booted([AppTask("a\nb") {}])
+        app.end()
+        app.post(AppSignal.hangup)
+        let report = await app.ended()
+        #expect(report.table.contains("Events: 0 accepted, 0 delivered, 1 refused, 0 dropped."), "\(report.table)")
+        #expect(report.trace.contains(#""a\u000ab""#))
+    }
+
     @Test("is written to a folder, or says why not")
     func files() async throws {
         let report = try await report()
