@@ -106,6 +106,12 @@ extension DropIn {
                 op.start()
                 op.addExecutionBlock {}
             },
+            Scene("a block that is added by one that runs", says: "BlockOperation.addExecutionBlock(_:)") {
+                let kept = Box<BlockOperation?>(nil)
+                let op = BlockOperation { kept.value?.addExecutionBlock {} }
+                kept.value = op
+                op.start()
+            },
             Scene("an operation that is started while it runs", says: "Operation.start() of an operation that is executing already") {
                 let kept = Box<Operation?>(nil)
                 let op = BlockOperation { kept.value?.start() }

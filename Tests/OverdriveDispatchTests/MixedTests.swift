@@ -73,6 +73,15 @@ extension DropIn {
             }
             group.wait()
             #expect(beside.value == 0)
+            let meeting = Meeting(of: 2)
+            for _ in 0..<2 {
+                group.enter()
+                theirs.async {
+                    #expect(meeting.attend())
+                    group.leave()
+                }
+            }
+            group.wait()
         }
 
         @Test("a queue on somebody's dispatch queue keeps that one's order")

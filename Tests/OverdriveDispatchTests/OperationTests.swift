@@ -79,6 +79,13 @@ extension DropIn {
             queue.isSuspended = false
             queue.waitUntilAllOperationsAreFinished()
             #expect(queue.operationCount == 0)
+            weak var gone: Operation?
+            do {
+                let op = BlockOperation {}
+                gone = op
+                queue.addOperations([op], waitUntilFinished: true)
+            }
+            #expect(eventually { gone == nil })
         }
 
         @Test("a queue of one starts by priority, and in the order of adding among equals")
@@ -345,6 +352,46 @@ extension DropIn {
             queue.waitUntilAllOperationsAreFinished()
             #expect((1...2).contains(crowd.most))
             #expect(OperationQueue.defaultMaxConcurrentOperationCount == -1)
+        }
+
+        @Test("a limit that is lowered holds for those whose turn in the underlying queue is still to come")
+        func lowerLimit() {
+            let under = DispatchQueue(label: "under a limit", attributes: .concurrent)
+            queue.underlyingQueue = under
+            under.suspend()
+            let crowd = Crowd()
+            for _ in 0..<60 { queue.addOperation { crowd.visit { usleep(200) } } }
+            queue.maxConcurrentOperationCount = 1
+            under.resume()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(crowd.most == 1)
+        }
+
+        @Test("an operation that says it has finished before its turn takes nobody's place")
+        func finishedBeforeItsTurn() {
+            queue.maxConcurrentOperationCount = 1
+            queue.isSuspended = true
+            let (early, next) = (LateOperation { _ in Issue.record("it had finished") }, BlockOperation {})
+            queue.addOperations([early, next], waitUntilFinished: false)
+            early.finish()
+            queue.isSuspended = false
+            #expect(eventually { next.isFinished })
+        }
+
+        @Test("all who wait for an operation go on when it has finished")
+        func severalWait() {
+            let (op, began, over) = (BlockOperation {}, Counter(), Counter())
+            for _ in 0..<3 {
+                Thread.detachNewThread {
+                    began.add()
+                    op.waitUntilFinished()
+                    over.add()
+                }
+            }
+            #expect(eventually { began.count == 3 })
+            usleep(20_000)  // Mostly they wait then.
+            op.start()
+            #expect(eventually { over.count == 3 })
         }
 
         @Test("a barrier waits for what was added before and holds back what is added after, suspended or not")

@@ -103,15 +103,22 @@ extension DropIn {
                 DispatchQueue.main.async {
                     let inherited = Box<TaskQueue.QoS?>(nil)
                     let done = DispatchSemaphore(value: 0)
-                    DispatchQueue(label: "inherits").async(flags: .inheritQoS) {
+                    let queue = DispatchQueue(label: "inherits")
+                    queue.async(flags: .inheritQoS) {
                         inherited.value = .current
                         done.signal()
                     }
                     done.wait()
-                    continuation.resume(returning: [TaskQueue.QoS.current, inherited.value])
+                    let later = Box<TaskQueue.QoS?>(nil)
+                    queue.asyncAfter(wallDeadline: .now(), flags: .inheritQoS) {
+                        later.value = .current
+                        done.signal()
+                    }
+                    done.wait()
+                    continuation.resume(returning: [TaskQueue.QoS.current, inherited.value, later.value])
                 }
             }
-            #expect(seen == [.userInteractive, .userInteractive])
+            #expect(seen == [.userInteractive, .userInteractive, .userInteractive])
         }
 
         @Test("has sync return, throw a typed error, and rethrow")
@@ -129,6 +136,15 @@ extension DropIn {
             var local = 0
             queue.sync { local += 1 }
             #expect(local == 1)
+        }
+
+        @Test("on an inactive queue of the engine's lets that one start")
+        func inactiveTaskQueue() {
+            let queue = DispatchQueue(taskQueue: .serial(label: "inactive", initiallyInactive: true))
+            let ran = Counter()
+            queue.async { ran.add() }
+            queue.activate()
+            #expect(eventually { ran.count == 1 })
         }
 
         @Test("holds closures while it is inactive or suspended, and suspends nothing that is shared")

@@ -1,8 +1,9 @@
 import Foundation
 import OverdriveCore
-import OverdriveDispatch
 import TestSupport
 import Testing
+
+@testable import OverdriveDispatch
 
 extension DropIn {
     @Suite("DispatchSource")
@@ -233,6 +234,71 @@ extension DropIn {
             }
             // It was not cancelled.
             #expect(eventually { census.alive == 0 } && cancels.count == 0)
+        }
+
+        @Test("a source of a descriptor lets go of its handlers when it is let go, and closes nothing")
+        func releasedReader() {
+            var ends: [Int32] = [0, 0]
+            #expect(pipe(&ends) == 0)
+            let census = Census()
+            do {
+                let (source, tracked) = (DispatchSource.makeReadSource(fileDescriptor: ends[0], queue: queue), census.newborn())
+                source.setEventHandler { tracked.touch() }
+                source.activate()
+            }
+            #expect(eventually { census.alive == 0 })
+            for end in ends { #expect(close(end) == 0) }
+        }
+
+        @Test("a source that is kept lets go of its registration handler once that was called, and of all when it is cancelled")
+        func keptSource() {
+            let (once, others) = (Census(), Census())
+            let source = DispatchSource.makeUserDataAddSource(queue: queue)
+            func touching(_ tracked: Tracked) -> () -> Void { { tracked.touch() } }
+            source.setRegistrationHandler(handler: touching(once.newborn()))
+            source.setEventHandler(handler: touching(others.newborn()))
+            source.setCancelHandler(handler: touching(others.newborn()))
+            source.activate()
+            #expect(eventually { once.alive == 0 } && others.alive == 2)
+            source.cancel()
+            #expect(eventually { others.alive == 0 } && source.isCancelled)
+        }
+
+        @Test("a cancel handler waits until the descriptor is watched no more")
+        func cancelBehindWatch() {
+            var ends: [Int32] = [0, 0]
+            #expect(pipe(&ends) == 0)
+            let (theirs, cancels) = (Dispatch.DispatchQueue(label: "watching"), Counter())
+            let watch = SourceWatch(Dispatch.DispatchSource.makeReadSource(fileDescriptor: ends[0], queue: theirs), isLevel: true)
+            let source = DispatchSource(SourceCore(on: queue, watch: watch))
+            source.setCancelHandler { cancels.add() }
+            source.activate()
+            theirs.suspend()
+            source.cancel()
+            queue.sync {}
+            #expect(cancels.count == 0)
+            theirs.resume()
+            #expect(eventually { cancels.count == 1 } && watch.isGone)
+            for end in ends { close(end) }
+        }
+
+        @Test("what a watch tells while nobody may be told adds up")
+        func countsBesideHandler() {
+            let theirs = Dispatch.DispatchSource.makeUserDataAddSource(queue: Dispatch.DispatchQueue(label: "watching"))
+            let (sum, gate) = (Counter(), Gate())
+            let source = DispatchSource(SourceCore(on: queue, watch: SourceWatch(theirs)))
+            source.setEventHandler { [unowned source] in
+                gate.pass()
+                sum.add(Int(source.data))
+            }
+            source.activate()
+            for _ in 0..<100 {
+                theirs.add(data: 1)
+                usleep(100)  // Mostly each is an event of its own.
+            }
+            gate.open()
+            #expect(eventually { sum.count == 100 })
+            source.cancel()
         }
 
         @Test("user data adds up, is joined by bits and is replaced")

@@ -80,6 +80,14 @@ extension DropIn {
             #expect(eventually { fired.count == 1 })
         }
 
+        @Test("a timer of one call is not called again when the clock is set in that call")
+        func setInCall() {
+            weak let kept = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { [clock, fired] _ in
+                if fired.add() == 1 { clock.set(on: 1) }
+            }
+            #expect(eventually { kept == nil } && fired.count == 1)
+        }
+
         @Test("a timer whose only call was taken back with what its queue had goes, and comes no more when the clock is set")
         func takenBack() {
             queue.suspend()
