@@ -88,6 +88,13 @@ struct BackPressureTests {
             queue.resume()
             queue.waitUntilAllTasksAreFinished()
         }
+        let (tracked, group) = (TaskQueue(pendingLimit: 1, policy: .reject, scheduler: makeScheduler()), WaitGroup())
+        tracked.trackProgress()
+        tracked.suspend()
+        try tracked.tryAsync(group: group) {}
+        #expect(group.wait(timeout: .zero) == .timedOut)
+        tracked.resume()
+        group.wait()
         let open = TaskQueue(scheduler: makeScheduler())
         #expect(open.pendingLimit == nil)
         #expect(open.backPressure == nil)

@@ -35,6 +35,30 @@ struct CancelAllTests {
         #expect(try await queue.run { !Cancellation.isRequested })
     }
 
+    @Test("tells an item that still runs where another run of it has ended")
+    func remainingRun() {
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 2))
+        for endsFirst in [0, 1] {
+            let (started, left, seen, ended) = (Counter(), Counter(), Counter(), WaitGroup())
+            let item = WorkItem {
+                let number = started.add() - 1
+                if number == endsFirst {
+                    #expect(eventually { started.count == 2 })
+                } else {
+                    #expect(eventually { left.count == 1 })
+                    if eventually({ Cancellation.isRequested }) { seen.add() }
+                }
+            }
+            for _ in 0..<2 { queue.async(group: ended, execute: item) }
+            #expect(eventually { started.count == 2 && queue.pendingTaskCount == 1 })
+            left.add()
+            queue.cancelAll()
+            #expect(item.isCancelled)
+            ended.wait()
+            #expect(seen.count == 1)
+        }
+    }
+
     @Test("tells no item that a timer submits later")
     func laterItem() {
         let queue = TaskQueue(scheduler: makeScheduler())

@@ -112,6 +112,12 @@ struct ParallelWritingTests {
         }
         #expect(sum == 10_000 * 9_999 / 2)
         #expect(inner == [1, 2])
+        let census = Census()
+        do {
+            let values = WorkerLocal { census.newborn() }
+            values.with { outer in values.with { _ in outer.touch() } }
+        }
+        #expect(census.died == 2 && census.alive == 0)
     }
 
     @Test("WorkerLocal changes a value where it lies, however large it is")

@@ -86,6 +86,9 @@ struct ChopAcceptanceTests {
             return {}
         }.registerIn(group, taskId: "task")
         #expect(disposals.count == 1 && runs.count == 1)
+        // In its own place it is not replaced.
+        let task = Task<Int> { _ in {} }
+        for _ in 0..<2 { #expect(task.registerIn(group, taskId: "once") === task && !task.isCancelled) }
     }
 
     @Test("DeferredStart")

@@ -132,7 +132,9 @@ struct ForgottenTests {
             kept.note(emit)
             return {}
         }
-        task?.onCompletion { (result: Result<Int, any Error>) in ended.note(result.error is CancellationError) }
+        for _ in 0..<2 {
+            task?.onCompletion { (result: Result<Int, any Error>) in ended.note(result.error is CancellationError) }
+        }
         let dependent = Task.inline {}
         dependent.add(dependency: task!)
         task?.start()
@@ -140,7 +142,7 @@ struct ForgottenTests {
         dependent.cancel()
         #expect(dependent.isFinished)
         task = nil
-        #expect(eventually { ended.all == [true] })
+        #expect(eventually { ended.all == [true, true] })
     }
 
     @Test("What is linked while a started task's body runs does not keep it beyond the body's return")
@@ -193,6 +195,24 @@ struct ForgottenTests {
             #expect(!dependent.isFinished && dependent.remove(dependency: task.0))
         }
         #expect(eventually { !emit.isActive && told.count == 1 })
+    }
+
+    @Test("A dependent that waits no longer is not kept by what it waited for, nor what was over by its dependents")
+    func letGo() {
+        let (task, emit) = spoken(of: Int.self)
+        weak var (dependent, over): (Task<Void>?, Task<Int>?)
+        do {
+            let (each, first) = (Task.inline {}, Task.inline { 1 })
+            (dependent, over) = (each, first)
+            first.start()
+            each.add(dependency: task)
+            each.add(dependency: first)
+            TaskQueue().add(task: each)
+            #expect(!each.isFinished && each.remove(dependency: task))
+            #expect(each.wait(timeout: .seconds(300)) == .success)
+        }
+        #expect(eventually { dependent == nil && over == nil })
+        emit(.completion)
     }
 
     @Test("However a dependent's linking, its removal, the body's return and a finish meet, each dependent runs once")

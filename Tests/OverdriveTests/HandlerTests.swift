@@ -61,6 +61,11 @@ struct HandlerTests {
         for number in 0..<3 { task.onValue { log.note($0 + number) } }
         seen = log.all
         #expect(seen == [7, 8, 9])
+        // Cancelled by itself, where nobody asked to be told.
+        let (gaveUp, told) = (Task.inline { throw CancellationError() }, Counter())
+        gaveUp.start()
+        gaveUp.onCancel { told.add() }
+        #expect(told.count == 1)
     }
 
     @Test("run on the queue that is asked for")
@@ -99,12 +104,12 @@ struct HandlerTests {
         #expect(census.died == 1)
     }
 
-    @Test("of a cancellation that did not come are let go of at the end, though the task is kept")
+    @Test("of a cancellation or an update that did not come are let go of at the end, though the task is kept")
     func unusedCancelHandlers() {
         let (task, census) = (Task.inline { 1 }, Census())
         do {
             let tracked = census.newborn()
-            task.onCancel { tracked.touch() }
+            task.onCancel { tracked.touch() }.onUpdate { _ in tracked.touch() }
         }
         task.start()
         #expect(task.result?.value == 1 && census.alive == 0)
