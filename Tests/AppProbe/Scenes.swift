@@ -60,6 +60,14 @@ enum Scenes {
         AppTasks.run(serviceProviders: [Provider(base, stuck)], options: quick) { note("ready") }
     }
 
+    /// Both workers compute until the budget is over: nobody takes their place.
+    static func busyStop() -> Never {
+        var options = quick
+        options.stopBudget = .milliseconds(600)
+        let tasks = (0..<2).map { AppTask("busy \($0)") {} stop: { while true { sched_yield() } } }
+        AppTasks.run(serviceProviders: [Provider(tasks[0], tasks[1])], options: options) { note("ready") }
+    }
+
     /// Stops when it is cancelled, and would take ten seconds else.
     static func slowStop() -> Never {
         let slow = AppTask("slow") {} stop: {

@@ -459,15 +459,20 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     od_pool_free(pool);
 }
 
-static int allowed_for(odi_team *team, int blocked, bool work_waits)
+static int allowed_beside(odi_team *team, int computing, int blocked, bool work_waits)
 {
-    const int count[BLOCKED + 1] = {[BLOCKED] = blocked};
+    const int count[BLOCKED + 1] = {[COMPUTING] = computing, [BLOCKED] = blocked};
 
     odi_lock_acquire(&team->lock);
     adjust(team, count, work_waits);
     int allowance = team->allowance;
     odi_lock_release(&team->lock);
     return allowance;
+}
+
+static int allowed_for(odi_team *team, int blocked, bool work_waits)
+{
+    return allowed_beside(team, 0, blocked, work_waits);
 }
 
 /* In place of who sleeps for a lock another one would stand in line for the same. */
@@ -486,6 +491,8 @@ WORKER_TEST(blocked_ones_have_spares_twice_as_many_each_time_but_not_who_sleeps_
     odi_store_relaxed(&worker->sleeps_for_lock, false);
     assert_int_equal(allowed_for(team, 4, true), 4);
     assert_int_equal(allowed_for(team, 4, true), 8);
+    assert_int_equal(allowed_beside(team, 1, 4, true), 4); /* somebody is left to take what waits */
+    assert_int_equal(allowed_beside(team, 1, 4, true), 4);
     assert_int_equal(allowed_for(team, 1000, false), team->spare_cap);
     assert_int_equal(metrics_of(pool).spare_cap_reached, 0); /* nothing waited for more */
     assert_int_equal(allowed_for(team, 1000, true), team->spare_cap);

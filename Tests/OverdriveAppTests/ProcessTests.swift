@@ -168,6 +168,17 @@ struct ProcessTests {
         _ = try unwatched.wait()
         _ = other.receive()
         #expect(other.seen == ["READY=1", "STOPPING=1"])
+
+        // The end feeds it also where the workers are stuck: it has budgets of its own.
+        let last = try Datagrams(at: folder.path + "/last")
+        var stuck = Command.probe("busy-stop")
+        stuck.environment = ["NOTIFY_SOCKET=\(folder.path)/last", "WATCHDOG_USEC=20000"]
+        let busy = try stuck.start()
+        #expect(eventually { last.receive().contains("READY=1") })
+        busy.send(SIGTERM)
+        let beats = { last.receive().drop { $0 != "STOPPING=1" }.count { $0 == "WATCHDOG=1" } }
+        #expect(eventually { beats() >= 3 }, "of 60 in 600 ms; workers take one at most before they are stuck")
+        #expect(try busy.wait().status == 2)
     }
 
     @Test("does without a service manager that does not listen, and says so once")

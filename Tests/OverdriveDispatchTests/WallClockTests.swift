@@ -82,9 +82,12 @@ extension DropIn {
 
         @Test("a timer of one call is not called again when the clock is set in that call")
         func setInCall() {
-            weak let kept = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { [clock, fired] _ in
-                if fired.add() == 1 { clock.set(on: 1) }
+            let arm = { [clock, fired, queue] in
+                WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { _ in
+                    if fired.add() == 1 { clock.set(on: 1) }
+                }
             }
+            weak let kept = arm()
             #expect(eventually { kept == nil } && fired.count == 1)
         }
 

@@ -134,7 +134,7 @@ public import Synchronization
         // Who is cancelled (pthread_cancel) ends at a place of the program's, and not here, with the bed's mutex.
         var state: Int32 = 0
         unsafe pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
-        defer { unsafe pthread_setcancelstate(state, nil) }
+        defer { pthread_setcancelstate(state, nil) }
         unsafe pthread_mutex_lock(&bed.pointee.mutex)
         // Ended by: a release, which wakes with the bed's mutex held.
         if unsafe word.pointee.load(ordering: .relaxed) == value { unsafe pthread_cond_wait(&bed.pointee.isFree, &bed.pointee.mutex) }
