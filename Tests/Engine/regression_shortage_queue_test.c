@@ -40,7 +40,7 @@ static void submit_without_memory(void *unused)
     atomic_store(&lines.submitted, true);
 }
 
-static od_pool *open_lines(uint32_t flags)
+static od_pool *open_lines(uint32_t flags, uint32_t limit)
 {
     od_pool *pool = pool_of(2);
 
@@ -48,7 +48,7 @@ static od_pool *open_lines(uint32_t flags)
     lines.flags = flags;
     lines.target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
     lines.serial = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = lines.target});
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = limit, .target = lines.target});
     atomic_ullong ran = 0;
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran); /* its first threads are there */
     assert_comes_true(atomic_load(&ran) == 1 && odi_idle_sleepers(&pool->team.sites[0].idle) > 0);
@@ -68,13 +68,13 @@ MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere)
 {
     static const uint32_t flags[] = {0, OD_BARRIER};
 
-    for (int each = 0; each < 4; each++) {
-        od_pool *pool = open_lines(flags[each % 2]);
+    for (int each = 0; each < 8; each++) {
+        od_pool *pool = open_lines(flags[each % 2], each < 4 ? 0 : 1000);
         od_scope scope;
 
         od_queue_sync_begin(lines.serial, &scope);
         atomic_store(&lines.inside, 1);
-        if (each / 2 == 1)
+        if (each / 2 % 2 == 1)
             od_queue_suspend(lines.serial);
         od_queue_async(lines.target, NULL, OD_QUEUE_BAND, submit_without_memory, NULL);
         assert_comes_true(atomic_load(&lines.submitted));
@@ -82,7 +82,7 @@ MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere)
         assert_int_equal(od_queue_pending(lines.serial), atomic_load(&lines.statuses[OD_OK]));
         atomic_store(&lines.inside, 0);
         od_queue_sync_end(&scope);
-        if (each / 2 == 1)
+        if (each / 2 % 2 == 1)
             od_queue_resume(lines.serial);
         assert_true(od_queue_wait(lines.serial, HANG_NS));
         assert_int_equal(atomic_load(&lines.statuses[OD_NO_MEMORY]), 1);
@@ -110,7 +110,7 @@ MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelle
     atomic_ullong discarded = 0;
     od_scope scope;
 
-    od_pool *pool = open_lines(0);
+    od_pool *pool = open_lines(0, 0);
     od_queue_sync_begin(lines.serial, &scope);
     for (uint64_t caller = 0; caller < CALLERS; caller++) {
         assert_int_equal(od_queue_async(lines.serial, NULL, OD_QUEUE_BAND, count_job, &discarded), OD_OK);
@@ -295,7 +295,7 @@ MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone)
     static call calls[20];
 
     for (int open = 0; open < 2; open++) {
-        od_pool *pool = open_lines(0);
+        od_pool *pool = open_lines(0, 0);
 
         if (open)
             od_queue_set_width(lines.serial, OD_UNLIMITED);
