@@ -383,6 +383,24 @@ struct JournalTests {
         #expect(try writer(scratch).leftovers() == [], "one that has written has written of the crash, too")
     }
 
+    /// A program that was started just then had the lock until its exec, and the next run was refused.
+    @Test("is free when its writer has ended, whatever process has its descriptors yet")
+    func startedMeanwhile() throws {
+        let fork = unsafeBitCast(try #require(dlsym(nil, "fork")), to: (@convention(c) () -> pid_t).self)
+        var child: pid_t = 0
+        do {
+            let writer = try writer(scratch)
+            child = fork()
+            if child == 0 { while true { pause() } }
+            try writer.end()
+        }
+        defer {
+            kill(child, SIGKILL)
+            waitpid(child, nil, 0)
+        }
+        try writer(scratch).end()
+    }
+
     @Test("has its last word on an item that was given up twice")
     func givenUpTwice() throws {
         for error in ["old", "new"] {

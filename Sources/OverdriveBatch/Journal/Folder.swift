@@ -29,9 +29,14 @@ package enum Folder {
     }
 }
 
-/// A descriptor that is closed with the last reference to it.
+/// A descriptor that is unlocked and closed with the last reference to it.
+///
+/// Unlocked first: a process that somebody starts just then has the descriptor, too, until its exec.
 final class OpenFile {
     let descriptor: Int32
     init(_ descriptor: Int32) { self.descriptor = descriptor }
-    deinit { close(descriptor) }
+    deinit {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }

@@ -35,13 +35,13 @@ final class JournalWriter {
             throw .system(path: directory, call: "making it", number: errno)
         }
         let before = try JournalDirectory.generations(in: directory)
-        var earlier: Int32 = -1
+        var earlier: OpenFile?
         if let last = before.last {
             earlier = try Self.waitForEnd(
                 of: JournalDirectory.segment(last, in: directory), host: host, locks: locks,
                 patience: patience)
         }
-        defer { if earlier >= 0 { close(earlier) } }
+        defer { withExtendedLifetime(earlier) {} }
 
         let generation = (before.last ?? 0) + 1
         let path = JournalDirectory.segment(generation, in: directory)
@@ -164,23 +164,23 @@ final class JournalWriter {
 
     /// Makes sure that nobody writes to the segment at `path` any more.
     ///
-    /// - Returns: A descriptor that holds the segment's lock, for as long as the next one is not made.
+    /// - Returns: What holds the segment's lock, for as long as the next one is not made.
     private static func waitForEnd(
         of path: String, host: Host, locks: Bool, patience: Double
-    ) throws(BatchError) -> Int32 {
+    ) throws(BatchError) -> OpenFile {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        let file = OpenFile(descriptor)
         let owner = try owner(of: path)
         if locks, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
-            close(descriptor)
             let name =
                 owner.header.map { "process \($0.process) on \($0.host.name)" } ?? "that has just begun"
             throw .locked(journal: path, owner: name)
         }
-        guard !owner.ended, let header = owner.header else { return descriptor }
+        guard !owner.ended, let header = owner.header else { return file }
         // Of this machine the lock tells; a machine that was started anew has no process of before.
         if header.host == host && locks || header.host.name == host.name && header.host.boot != host.boot {
-            return descriptor
+            return file
         }
         // Of another machine: its writer leaves a sign of life each second.
         func size() -> Int {
@@ -193,11 +193,10 @@ final class JournalWriter {
             usleep(200_000)
             waited += 0.2
             if size() != first {
-                close(descriptor)
                 throw .locked(journal: path, owner: "process \(header.process) on \(header.host.name)")
             }
         }
-        return descriptor
+        return file
     }
 
     private static func owner(of path: String) throws(BatchError) -> (header: SegmentHeader?, ended: Bool) {
