@@ -194,7 +194,7 @@ open class Operation: NSObject, @unchecked Sendable {
     @available(*, noasync, message: "it blocks the thread: use completionBlock")
     open func waitUntilFinished() {
         let waiters: WaitGroup? = section {
-            guard stage != .finished else { return nil }
+            guard stage != .finished || queue != nil else { return nil }
             if let waiters = self.waiters { return waiters }
             let new = WaitGroup()
             new.enter()
@@ -261,24 +261,25 @@ open class Operation: NSObject, @unchecked Sendable {
         if isFinished { finish() }
     }
 
-    /// The first time: who waits is told, and what depends on it becomes ready.
+    /// The first time: what depends on it becomes ready, and who waits is told, also who comes meanwhile, when its queue has it no
+    /// more.
     private func finish() {
         var dependents: [Dependent] = []
         var completion: (@Sendable () -> Void)?
-        var queue: OperationQueue?
-        var waiters: WaitGroup?
-        let isFirst = section {
-            guard stage != .finished else { return false }
+        let (isFirst, queue) = section {
+            guard stage != .finished else { return (false, nil as OperationQueue?) }
             stage = .finished
             swap(&dependents, &self.dependents)
             swap(&completion, &self.completion)
-            swap(&queue, &self.queue)
-            swap(&waiters, &self.waiters)
-            return true
+            return (true, self.queue)
         }
         guard isFirst else { return }
         for dependent in dependents { dependent.operation?.dependencyIsOver(self) }
         queue?.isOver(self)
+        let waiters = section { () -> WaitGroup? in
+            self.queue = nil
+            return self.waiters.take()
+        }
         waiters?.leave()
         if let completion { DispatchQueue.global().async(execute: completion) }
     }

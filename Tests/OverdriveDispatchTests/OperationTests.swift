@@ -394,6 +394,34 @@ extension DropIn {
             #expect(eventually { over.count == 3 })
         }
 
+        @Test("who waits for an operation finds it in its queue no more, however late they came")
+        func lateWaiter() {
+            final class Dependent: Operation, @unchecked Sendable {
+                let (asked, gate) = (Counter(), Gate())
+                override var isReady: Bool {
+                    if dependencies.contains(where: \.isFinished) {
+                        asked.add()
+                        gate.pass()
+                    }
+                    return super.isReady
+                }
+            }
+            let (op, dependent, began, found) = (BlockOperation {}, Dependent(), Counter(), Box<Bool?>(nil))
+            dependent.addDependency(op)
+            queue.addOperations([dependent, op], waitUntilFinished: false)
+            #expect(eventually { dependent.asked.count == 1 })
+            Thread.detachNewThread { [queue] in
+                began.add()
+                op.waitUntilFinished()
+                found.value = queue.operations.contains { $0 === op }
+            }
+            #expect(eventually { began.count == 1 })
+            usleep(20_000)  // Mostly it waits then.
+            dependent.gate.open()
+            #expect(eventually { found.value != nil } && found.value == false)
+            queue.waitUntilAllOperationsAreFinished()
+        }
+
         @Test("a barrier waits for what was added before and holds back what is added after, suspended or not")
         func barriers() {
             queue.isSuspended = true
