@@ -17,6 +17,33 @@ struct LockTests {
         #expect(keeps(SIMD8<Double>(repeating: 7)) && keeps(Int?.none) && keeps(Array(repeating: "seven", count: 7)))
     }
 
+    /// It ended with the mutex of those who sleep, and whoever woke them waited for ever.
+    @Test("for which a thread waits that is cancelled is handed on, and the thread ends behind it")
+    func cancelled() async {
+        await #expect(processExitsWith: .success) {
+            alarm(60)
+            let (locks, gate, ends) = (Locks(), Gate(), Counter())
+            onThread {
+                locks.number.withLock { _ in gate.pass() }
+                ends.add()
+            }
+            _ = eventually { gate.arrivals == 1 }
+            let waiter = Holder<pthread_t?>(nil)
+            onThread {
+                waiter.value = pthread_self()
+                locks.number.withLock { $0 = 2 }
+                pthread_testcancel()
+                ends.add()
+            }
+            _ = eventually { waiter.value != nil }
+            usleep(50_000)  // it sleeps by now
+            guard let thread = waiter.value, pthread_cancel(thread) == 0 else { _exit(2) }
+            gate.open()
+            guard eventually({ ends.count == 1 && locks.number.withLock { $0 } == 2 }) else { _exit(3) }
+            _exit(0)
+        }
+    }
+
     /// The child waited for ever, or ended where two of its threads met.
     @Test("that a thread of the parent holds, and others wait for, is free in a forked child, and is held and waited for there")
     func forked() async {
