@@ -71,9 +71,11 @@ struct ReportTests {
 
     @Test("tells of events that were all refused, and of a task with a line feed in its name")
     func refusedAndOddlyNamed() async throws {
-        let app = try await AppTasks.booted([AppTask("a\nb") {}])
+        let gate = Gate()
+        let app = try await AppTasks.booted([AppTask("a\nb") {} stop: { gate.pass() }])
         app.end()
         app.post(AppSignal.hangup)
+        gate.open()  // not over before that
         let report = await app.ended()
         #expect(report.table.contains("Events: 0 accepted, 0 delivered, 1 refused, 0 dropped."), "\(report.table)")
         #expect(report.trace.contains(#""a\u000ab""#))
