@@ -386,6 +386,32 @@ TEST(a_childs_child_gives_up_no_hold_of_its_parents)
     tear_down_queues();
 }
 
+static od_scope outer, inner;
+
+static void leave_both(void *unused)
+{
+    od_queue_sync_end(&inner);
+    od_queue_sync_end(&outer);
+    for (int each = 0; each < 2; each++) {
+        run_synced(many[each], no_job, NULL);
+        child_expects(running_in(many[each]) == 0);
+    }
+}
+
+/* Who is in a queue and comes to one on it holds the former's place once. */
+TEST(a_child_holds_once_what_its_thread_held_once)
+{
+    pool = pool_of(2);
+    many[0] = od_queue_create(pool, OD_BAND_DEFAULT, 2, "wide");
+    many[1] = od_queue_create_with(pool, &(od_queue_options){.width = 1, .target = many[0]});
+    od_queue_sync_begin(many[0], &outer);
+    od_queue_sync_begin(many[1], &inner);
+    assert_child_succeeds(leave_both, NULL);
+    od_queue_sync_end(&inner);
+    od_queue_sync_end(&outer);
+    end_pool(pool, many[1], many[0]);
+}
+
 static outcome twice;
 
 static void use_many_records(void *unused)

@@ -88,24 +88,27 @@ QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
     assert_int_equal(flow.disorder, 0);
 }
 
-QUEUE_TEST(who_waits_for_room_comes_in_where_half_of_the_line_is_empty)
+QUEUE_TEST(who_waits_for_room_comes_in_where_half_of_the_line_is_empty_and_nobody_before)
 {
-    gate doors[4] = {0};
+    gate doors[8] = {0};
     pthread_t producer;
 
-    begin_flow(1, 4, OD_OVERFLOW_WAITS, 1);
+    begin_flow(1, 8, OD_OVERFLOW_WAITS, 1);
     od_queue_suspend(flow.queue);
-    for (int each = 0; each < 4; each++)
+    for (int each = 0; each < 8; each++)
         add(flow.queue, gate_job, &doors[each]);
     pthread_create(&producer, NULL, produce, NULL);
     assert_comes_true(LOOK(flow.queue, flow.queue->more->submitting) == 1);
     od_queue_resume(flow.queue);
-    assert_comes_true(atomic_load(&doors[0].waiting) == 1);
-    assert_int_equal(LOOK(flow.queue, flow.queue->more->submitting), 1); /* three of four wait: nobody is woken for one place */
-    gate_open(&doors[0]);
-    assert_comes_true(atomic_load(&doors[1].waiting) == 1);
+    for (int each = 0; each < 3; each++) { /* seven of eight wait, six, five: nobody is woken for so few places */
+        assert_comes_true(atomic_load(&doors[each].waiting) == 1);
+        assert_int_equal(LOOK(flow.queue, flow.queue->more->submitting), 1);
+        assert_false(od_queue_try_async(flow.queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
+        gate_open(&doors[each]);
+    }
+    assert_comes_true(atomic_load(&doors[3].waiting) == 1);
     assert_int_equal(LOOK(flow.queue, flow.queue->more->submitting), 0);
-    open_gates(doors, 4);
+    open_gates(doors, 8);
     pthread_join(producer, NULL);
     end_queue(flow.queue);
 }
@@ -282,6 +285,68 @@ SCENE(what_is_refused_is_counted_and_never_runs,
 SCENE(what_waits_behind_a_job_that_runs_counts,
       "queue q width 1 limit 8 refuses; suspend q; add q Door; add q 7 a; resume q; Door -> 1; add q 3 a; open Door; "
       "q.refused = 2")
+
+static atomic_ullong let_in;
+
+static void *try_to_come_in(void *queue)
+{
+    atomic_fetch_add(&let_in, od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, count_job, &flow.ran));
+    return NULL;
+}
+
+/* It is counted, and has not come to the line: whether that is full then or not, the cancel has it. */
+QUEUE_TEST(what_is_cancelled_on_its_way_into_the_line_is_not_refused_and_never_runs)
+{
+    for (uint32_t round = 0; round < 40; round++) {
+        od_queue *queue = limited(1, 1 + round % 2, OD_OVERFLOW_REFUSED);
+        uint64_t cancelled = metrics_of(pool).cancelled;
+        pthread_t submitter;
+
+        atomic_store(&flow.ran, 0);
+        atomic_store(&let_in, 0);
+        od_queue_suspend(queue);
+        add(queue, count_job, &flow.ran);
+        odi_record *record = odi_queue_find_record(queue, NULL, queue->band, NULL);
+        odi_lock_acquire(&queue->watch.lock);
+        assert_int_equal(pthread_create(&submitter, NULL, try_to_come_in, queue), 0);
+        assert_comes_true(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 2);
+        assert_int_equal(odi_queue_cancel(queue), 2);
+        pthread_join(submitter, NULL);
+        assert_int_equal(atomic_load(&let_in), 1);
+        assert_int_equal(waiting_in(queue) + od_queue_pending(queue) + od_queue_refused(queue), 0);
+        assert_int_equal(metrics_of(pool).cancelled, cancelled + 2);
+        od_queue_resume(queue);
+        end_queue(queue);
+        assert_int_equal(atomic_load(&flow.ran), 0);
+    }
+}
+
+static void *add_a_barrier(void *queue)
+{
+    add_barrier(queue, count_job, &flow.ran);
+    return NULL;
+}
+
+QUEUE_TEST(a_barrier_that_its_submitter_runs_is_none_of_the_lines)
+{
+    od_queue *queue = limited(OD_UNLIMITED, 1, OD_OVERFLOW_RUNS);
+    pthread_t submitter;
+    gate door = {0};
+
+    atomic_store(&flow.ran, 0);
+    od_queue_suspend(queue);
+    add(queue, gate_job, &door);
+    assert_int_equal(pthread_create(&submitter, NULL, add_a_barrier, queue), 0);
+    assert_comes_true(barriers_in(queue) > 0); /* it waits as who comes in sync does */
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    assert_int_equal(atomic_load(&flow.ran), 0);
+    gate_open(&door);
+    pthread_join(submitter, NULL);
+    assert_int_equal(atomic_load(&flow.ran), 1);
+    assert_int_equal(barriers_in(queue), 0);
+    end_queue(queue);
+}
 
 /* Where there are more records than tags, jobs with a context of more bits than a pointer travel wrapped, in memory that
  * a refusal gives back. Under AddressSanitizer it is the leak checker's. */

@@ -48,5 +48,28 @@ QUEUE_TEST(a_target_is_over_with_queues_that_never_ran_anything)
     }
 }
 
+static uint32_t places_held;
+
+static void hold_places(void *queue) { places_held = od_queue_hold(queue); }
+
+/* A task gives them up, whose queue has been let go of while it awaited. */
+QUEUE_TEST(a_queue_on_another_is_over_when_what_was_held_of_it_is_given_up)
+{
+    static const int32_t of_targets[] = {OD_UNLIMITED, 2};
+
+    for (int each = 0; each < 2; each++) {
+        od_queue *target = queue_of(of_targets[each]), *queue = queue_on(target, 1, "let go of");
+
+        run_in(queue, hold_places, queue);
+        assert_comes_true(running_in(queue) == 1 && !has_passes(queue));
+        od_queue_release(queue);
+        assert_false(serves_again(queue));
+        od_queue_unhold(queue, places_held);
+        assert_true(serves_again(queue));
+        end_queue(target);
+        assert_comes_true(serves_again(target));
+    }
+}
+
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

@@ -180,6 +180,12 @@ static void submits_what_matters_less(void)
     expect(!begins());
 }
 
+static void brings_what_matters_less_from_outside(void)
+{
+    (void)odi_site_push(odi_worker_self->site, OD_BAND_BACKGROUND, odi_job_plain(count_run, NULL, 0));
+    expect(!begins());
+}
+
 static void begins_so_often(void)
 {
     for (begun = 0; begun < 1000 && begins(); begun++)
@@ -240,7 +246,11 @@ static void where_nobody_helps(int32_t width, void (*body)(void))
     pool = three;
 }
 
-QUEUE_TEST(it_does_not_begin_while_another_band_waits) { where_nobody_helps(1, submits_what_matters_less); }
+QUEUE_TEST(it_does_not_begin_while_another_band_waits)
+{
+    where_nobody_helps(1, submits_what_matters_less);
+    where_nobody_helps(1, brings_what_matters_less_from_outside);
+}
 
 QUEUE_TEST(it_does_not_begin_before_what_waits_for_a_worker) { where_nobody_helps(2, submits_to_it); }
 

@@ -66,6 +66,32 @@ TEST(a_handler_for_one_fault_is_called_once)
     assert_null(strstr(it.said + 5, "came")); /* an emulator says something of the end itself */
 }
 
+static void say_where(int signal, siginfo_t *info, void *machine)
+{
+    dprintf(STDERR_FILENO, "at %d\n", (int)(uintptr_t)info->si_addr);
+    _exit(machine == NULL);
+}
+
+static void fault_with_a_handler_that_is_told(void *unused)
+{
+    struct sigaction told = {.sa_sigaction = say_where, .sa_flags = SA_SIGINFO};
+    volatile char *volatile nowhere = (char *)1234;
+
+    sigaction(SIGSEGV, &told, NULL);
+    begin_a_worker();
+    *nowhere = 1;
+}
+
+TEST(a_handler_that_asks_for_it_is_told_where_the_fault_was)
+{
+    if (UNDER_ASAN)
+        skip(); /* as above */
+    outcome it = in_a_child(fault_with_a_handler_that_is_told, NULL, 30);
+
+    assert_int_equal(it.status, 0);
+    assert_string_equal(it.said, "at 1234\n");
+}
+
 /* ---- last: from here on this process has threads, and the handler of SIGSEGV that a child would have before its own ---- */
 
 static _Thread_local bool stops_at_allocation;

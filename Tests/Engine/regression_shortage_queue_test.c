@@ -3,6 +3,7 @@
 #include "Support/looks.h"
 #include "Support/memory_failure.h"
 #include "Support/pools.h"
+#include "Support/process.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -438,27 +439,6 @@ MEMORY_TEST(a_timer_that_goes_on_has_another_record_reserved)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-/* It was given to the pool before, and the line has no memory for it: it counts as begun. */
-MEMORY_TEST(what_a_worker_meets_of_a_suspended_queue_without_memory_runs)
-{
-    od_pool *pool = lone_worker();
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
-    atomic_ullong ran = 0;
-    gate door = {0};
-
-    hold_a_worker(pool, &door);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-    od_queue_suspend(queue);
-    atomic_store(&grants, 0);
-    gate_open(&door);
-    bool came = COMES_TRUE(atomic_load(&ran) == 1);
-    atomic_store(&grants, -1);
-    assert_true(came);
-    od_queue_resume(queue);
-    end_queue(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-}
-
 /* ---- what was taken for a shortage ---- */
 
 static struct {
@@ -540,6 +520,190 @@ MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
     end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
     end_pool(pool, target);
+}
+
+/* ---- jobs that travel wrapped ---- */
+
+#define WIDE ((void *)(uintptr_t)(1ull << 60)) /* no address: where there are more records than near tags it is wrapped */
+
+static odi_record *near[ODI_JOB_NEAR_TAGS + 1];
+
+/* From here on queues have far records. */
+static void use_up_near_tags(void)
+{
+    static const odi_record_owner nobody;
+    int used = 0;
+
+    do
+        near[used] = odi_record_new(NULL, near, NULL, 0, 0, &nobody, NULL);
+    while (near[used++]->tag < ODI_JOB_NEAR_TAGS);
+}
+
+static int near_tags_again(void **state)
+{
+    for (int each = 0; near[each] != NULL; each++) {
+        odi_record_free(near[each]);
+        near[each] = NULL;
+    }
+    return memory_again(state);
+}
+
+static void count_wide(void *context) { atomic_fetch_add(&lines.ran, context == WIDE); }
+
+static od_status submit_wide(od_queue *queue)
+{
+    return od_queue_async(queue, NULL, OD_QUEUE_BAND, count_wide, WIDE);
+}
+
+/* The first piece is the wrapping; the second, where a line is full, its next block. */
+TEST_UNSANITIZED(what_travels_wrapped_is_refused_whole_and_leaves_no_memory_behind, NULL, near_tags_again)
+{
+    enum { TRIES = 1000 };
+    od_pool *pool = pool_of(2);
+    od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
+    od_queue_options kinds[] = {{.label = "open"}, {.width = 1}, {.width = 1, .pending_limit = 1000}, {.width = 1, .target = target}};
+
+    use_up_near_tags();
+    for (int each = 0; each < 4; each++) {
+        od_queue *queue = od_queue_create_with(pool, &kinds[each]);
+
+        atomic_store(&lines.ran, 0);
+        run_in(queue, no_job, NULL);
+        atomic_store(&grants, 0);
+        assert_int_equal(submit_wide(queue), OD_NO_MEMORY);
+        atomic_store(&grants, -1);
+        assert_int_equal(od_queue_pending(queue), 0);
+        assert_int_equal(submit_wide(queue), OD_OK);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&lines.ran), 1);
+        od_queue_suspend(queue);
+        atomic_store(&grants, 0);
+        while (od_queue_async(queue, NULL, OD_QUEUE_BAND, no_job, NULL) == OD_OK) {
+        }
+        size_t before = mallinfo2().uordblks;
+        for (int try = 0; try < TRIES; try++) {
+            atomic_store(&grants, 1);
+            assert_int_equal(submit_wide(queue), OD_NO_MEMORY);
+        }
+        assert_true(mallinfo2().uordblks < before + TRIES); /* a byte for each would be too much */
+        atomic_store(&grants, -1);
+        od_queue_resume(queue);
+        end_queue(queue);
+    }
+    end_pool(pool, target);
+}
+
+/* It was given to the pool before, and the line has no memory for it: it counts as begun. */
+TEST_UNSANITIZED(what_a_worker_meets_of_a_suspended_queue_without_memory_runs, NULL, near_tags_again)
+{
+    static void *const contexts[] = {NULL, WIDE};
+    static void (*const jobs[])(void *) = {note_who_is_inside, count_wide};
+    od_pool *pool = lone_worker();
+
+    memset(&lines, 0, sizeof lines);
+    use_up_near_tags();
+    for (int each = 0; each < 2; each++) {
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+        gate door = {0};
+
+        hold_a_worker(pool, &door);
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, jobs[each], contexts[each]);
+        od_queue_suspend(queue);
+        atomic_store(&grants, 0);
+        gate_open(&door);
+        bool came = COMES_TRUE(atomic_load(&lines.ran) == (unsigned)each + 1);
+        atomic_store(&grants, -1);
+        assert_true(came);
+        od_queue_resume(queue);
+        end_queue(queue);
+    }
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- records ---- */
+
+enum { NEW_AT_ONCE = 32 }; /* as in record.c: so many are free, less one, when the first is made */
+
+static struct {
+    od_pool *pool;
+    int reserved;
+} all_records;
+
+static od_status use_another_record(void)
+{
+    return od_queue_async(od_queue_create(all_records.pool, OD_BAND_DEFAULT, 1, "one more"), NULL, OD_QUEUE_BAND, no_job, NULL);
+}
+
+/* But for those of its parent's queues, which begin anew. */
+static void find_them_reserved(void *unused)
+{
+    int others = 0;
+
+    while (use_another_record() == OD_OK)
+        others++;
+    child_expects(others < NEW_AT_ONCE / 2);
+    odi_records_unreserve();
+    child_expects(use_another_record() == OD_OK);
+    child_expects(use_another_record() == OD_NO_MEMORY);
+}
+
+/* Those that were withheld for it were given to the child's queues. */
+MEMORY_TEST(where_all_records_are_reserved_each_kind_of_submission_is_refused_and_a_child_has_none_more)
+{
+    od_queue_options kinds[] = {{.label = "open"}, {.width = 1}, {.width = 1, .pending_limit = 10}};
+    od_group *group = od_group_create();
+
+    all_records.pool = pool_of(1);
+    od_queue *first = od_queue_create(all_records.pool, OD_BAND_DEFAULT, 1, "first");
+    run_in(first, no_job, NULL); /* there are free records too, which are withheld */
+    while (odi_records_reserve())
+        all_records.reserved++;
+    for (int each = 0; each < 6; each++) {
+        od_queue *queue = od_queue_create_with(all_records.pool, &kinds[each / 2]);
+        od_status status = od_queue_async(queue, each % 2 ? group : NULL, OD_QUEUE_BAND, no_job, NULL);
+
+        assert_int_equal(status, OD_NO_MEMORY);
+        assert_int_equal(od_queue_pending(queue) + od_queue_refused(queue), 0);
+        od_queue_release(queue);
+    }
+    assert_true(od_group_wait(group, 0));
+    assert_child_succeeds(find_them_reserved, NULL);
+    while (all_records.reserved-- > 0)
+        odi_records_unreserve();
+    od_group_release(group);
+    end_pool(all_records.pool, first);
+}
+
+/* ---- batches ---- */
+
+static void note_order(void *number)
+{
+    atomic_fetch_add(&lines.beside, atomic_fetch_add(&lines.ran, 1) != (uintptr_t)number);
+}
+
+/* One piece of memory cannot be had: what is left of the batch comes behind it, one by one. */
+MEMORY_TEST(a_batch_that_one_block_is_refused_to_is_taken_whole_and_in_order)
+{
+    enum { JOBS = 200 };
+    static _Alignas(16) char storage[OD_BATCH_BYTES];
+    od_pool *pool = open_lines(0, 0);
+
+    od_queue_suspend(lines.serial);
+    od_batch *batch = od_batch_begin(storage, lines.serial, NULL, OD_QUEUE_BAND);
+    for (uintptr_t job = 0; job < JOBS; job++)
+        od_batch_add(batch, note_order, (void *)job);
+    assert_int_equal(od_queue_async(lines.serial, NULL, OD_QUEUE_BAND, no_job, NULL), OD_OK); /* it has its record */
+    atomic_store(&refusals, 1);
+    atomic_store(&grants, 0);
+    od_batch_submit(batch);
+    atomic_store(&grants, -1);
+    assert_int_equal(atomic_load(&refusals), 0);
+    assert_int_equal(od_queue_pending(lines.serial), JOBS + 1);
+    od_queue_resume(lines.serial);
+    assert_true(od_queue_wait(lines.serial, HANG_NS));
+    assert_int_equal(atomic_load(&lines.ran), JOBS);
+    assert_int_equal(atomic_load(&lines.beside), 0);
+    close_lines(pool);
 }
 
 GUARDED_PROGRAM

@@ -269,6 +269,34 @@ TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
     end();
 }
 
+static void say_that_it_waited_and_stay(void *door)
+{
+    od_blocking_begin();
+    od_blocking_end();
+    gate_pass(door);
+}
+
+/* As if it had noted the time long before. */
+TEST(what_a_worker_waited_is_part_of_that_jobs_time_and_not_of_the_next_ones)
+{
+    gate doors[2] = {0};
+    od_worker_report report;
+
+    begin(lone_worker());
+    for (int each = 0; each < 2; each++)
+        od_pool_submit(scene.pool, OD_BAND_DEFAULT, each == 0 ? say_that_it_waited_and_stay : gate_job, &doors[each]);
+    assert_comes_true(atomic_load(&doors[0].waiting) == 1);
+    odi_worker *worker = odi_load_acquire(&scene.pool->team.slots[0], W3);
+    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND); /* relaxed: its owner is in a job */
+    for (int each = 0; each < 2; each++) {
+        assert_comes_true(atomic_load(&doors[each].waiting) == 1);
+        assert_int_equal(od_pool_report_workers(scene.pool, &report, 1), 1);
+        assert_int_equal(report.running_at_most_ns > 500 * ODI_SECOND, each == 0);
+        gate_open(&doors[each]);
+    }
+    end();
+}
+
 /* ---- the words of the layer above ---- */
 
 static int words[3];
@@ -494,6 +522,34 @@ TEST(of_many_that_wait_four_are_named_and_the_others_counted)
     assert_non_null(strstr(text, "; and 2 more"));
     gate_open(&door);
     assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void sync_and_leave(void *queue) { run_synced(queue, no_job, NULL); }
+
+TEST(who_waits_at_a_queue_is_described_with_its_name_as_far_as_there_is_room)
+{
+    static const char one[] = ": a closure waits in sync on \"held\"", two[] = "; a closure waits in sync on \"held\"";
+    od_pool *pool = pool_of(3);
+    od_queue *held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
+    char text[512], both[512];
+    od_scope scope;
+
+    snprintf(both, sizeof both, "%s%s", one, two);
+    run_in(held, no_job, NULL); /* whose worker is idle */
+    od_queue_sync_begin(held, &scope);
+    for (int waits = 1; waits <= 2; waits++) {
+        od_pool_submit(pool, OD_BAND_DEFAULT, sync_and_leave, held);
+        assert_comes_true(blocked_in(pool) == waits);
+        odi_describe_waits_above(pool, text, sizeof text);
+        assert_string_equal(text, waits == 1 ? one : both);
+    }
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    odi_describe_waits_above(pool, text, 8);
+    assert_int_equal(strncmp(text, one, 7) + text[7], 0);
+    assert_int_equal(strspn(text + 8, "x"), sizeof text - 9);
+    od_queue_sync_end(&scope);
+    end_pool(pool, held);
 }
 
 static char warned[512];

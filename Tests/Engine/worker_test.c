@@ -5,11 +5,24 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
+#include "include/od_report.h"
 #include "topology/topology.h"
 #include "worker/bench.h"
 #include "worker/recruit.h"
 
 #include "pool/monitor.c"
+
+static atomic_int seats_kept; /* waits on the bench that only a call or a stop ends */
+
+static odi_futex_result wait_on_the_bench(odi_atomic(uint32_t) *word, uint32_t value, int64_t deadline)
+{
+    atomic_fetch_add(&seats_kept, deadline == ODI_FOREVER);
+    return odi_futex_wait(word, value, deadline);
+}
+
+#define odi_futex_wait wait_on_the_bench
+#include "worker/bench.c"
+#undef odi_futex_wait
 
 /* ---- a journal of what started, in order ---- */
 
@@ -501,6 +514,93 @@ WORKER_TEST(blocked_ones_have_spares_twice_as_many_each_time_but_not_who_sleeps_
     notice_a_stall(pool, (const int[BLOCKED + 1]){[BLOCKED] = 1}, false);
     assert_true(pool->still_since == 0); /* all wait, and no work does */
     gate_open(&door);
+    od_pool_free(pool);
+}
+
+/* A thread is there for a job that waits, though no further one may be had by then. */
+WORKER_TEST(who_is_alone_on_the_bench_stays_there)
+{
+    od_pool *pool = pool_of(1);
+
+    atomic_store(&seats_kept, 0);
+    pool->team.bench_ns = 1;
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_comes_true(atomic_load(&seats_kept) == 1);
+    assert_int_equal(workers_present(pool), 2);
+    od_pool_free(pool);
+}
+
+static doing seen_after(odi_worker *worker, uint64_t jobs, int64_t used_ns)
+{
+    worker->watched_jobs = odi_worker_activity(worker) - jobs;
+    worker->watched_cpu = odi_clock_cpu(worker->cpu_clock) - used_ns; /* asleep it uses none */
+    return LOCKED(&worker->team->lock, look_at(worker, odi_clock_coarse()));
+}
+
+WORKER_TEST(a_worker_is_taken_for_blocked_by_what_it_has_done_since_the_last_look)
+{
+    od_pool *pool = pool_of(1);
+    gate door = {0};
+
+    pool->team.arm_monitor = arm_nothing; /* what it does is done here */
+    hold_a_worker(pool, &door);
+    odi_worker *worker = odi_load_acquire(&pool->team.slots[0], W3);
+    assert_comes_true(watch_worker(worker, odi_clock_coarse()) == BLOCKED); /* it sleeps */
+    assert_int_equal(seen_after(worker, 0, 0), QUIET);
+    assert_int_equal(seen_after(worker, 0, TICK_NS / IDLE_SHARE), QUIET);
+    assert_int_equal(seen_after(worker, 0, TICK_NS / IDLE_SHARE + 1), COMPUTING);
+    assert_int_equal(seen_after(worker, 2, 0), FRESH);
+    assert_int_equal(seen_after(worker, 4, 0), COMPUTING);
+    gate_open(&door);
+    od_pool_free(pool);
+}
+
+static atomic_int still_said;
+
+static void note_that_it_stands_still(const char *sentence) { atomic_fetch_add(&still_said, 1); }
+
+/* Whether it is said that it stands still, so long after that was first seen. */
+static bool says_it(od_pool *pool, int64_t after_ns, const int *count)
+{
+    int before = atomic_load(&still_said);
+
+    pool->still_since = odi_clock_now() - after_ns;
+    pool->still_said = false;
+    notice_a_stall(pool, count, true);
+    return atomic_load(&still_said) > before;
+}
+
+WORKER_TEST(a_pool_stands_still_a_second_after_the_last_one_that_could_go_on)
+{
+    od_pool *pool = pool_of(1);
+
+    od_warnings_to(note_that_it_stands_still);
+    assert_true(says_it(pool, ODI_SECOND, (int[BLOCKED + 1]){[BLOCKED] = 1}));
+    assert_true(says_it(pool, ODI_SECOND, (int[BLOCKED + 1]){[WAITING] = 1}));
+    assert_false(says_it(pool, 0, (int[BLOCKED + 1]){[BLOCKED] = 1}));
+    for (doing what = IDLE; what <= COMPUTING; what++) {
+        int count[BLOCKED + 1] = {[BLOCKED] = 1};
+
+        count[what] = 1;
+        assert_false(says_it(pool, ODI_SECOND, count));
+        assert_true(pool->still_since == 0);
+    }
+    od_warnings_to(NULL);
+    od_pool_free(pool);
+}
+
+/* Nobody would see it leave. */
+WORKER_TEST(no_monitor_comes_after_a_stop)
+{
+    od_pool *pool = pool_of(1);
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
+    assert_comes_true(all_have_gone(pool));
+    uint32_t woken = odi_load_relaxed(&pool->monitor_word);
+    odi_pool_stand_by(&pool->team);
+    assert_int_equal(odi_load_relaxed(&pool->monitor_word), woken + 1); /* instead */
+    assert_true(all_have_gone(pool));
     od_pool_free(pool);
 }
 

@@ -14,6 +14,9 @@
 /* Allocations that still succeed; below zero: all do. */
 static atomic_int grants = -1;
 
+/* Those that fail then, after which all succeed again; below zero: each does. */
+static atomic_int refusals = -1;
+
 /* Those of calloc and realloc count as well: with them what the C library allocates for a thread. */
 static atomic_bool of_every_kind;
 
@@ -27,6 +30,11 @@ static bool refused(void)
     while (left > 0 && !atomic_compare_exchange_weak(&grants, &left, left - 1)) {
     }
     if (left != 0)
+        return false;
+    left = atomic_load(&refusals);
+    while (left > 0 && !atomic_compare_exchange_weak(&refusals, &left, left - 1)) {
+    }
+    if (left == 0)
         return false;
     errno = ENOMEM;
     return true;
@@ -68,6 +76,7 @@ void *mmap(void *where, size_t size, int protection, int flags, int file, off_t 
 static int memory_again(void **state)
 {
     atomic_store(&grants, -1);
+    atomic_store(&refusals, -1);
     atomic_store(&of_every_kind, false);
     return 0;
 }
