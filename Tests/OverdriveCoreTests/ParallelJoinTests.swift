@@ -117,6 +117,21 @@ struct ParallelJoinTests {
         #expect(census.alive == 0)
     }
 
+    @Test("a branch that may throw, and runs elsewhere, does not keep what it was forked in")
+    func keepsNobody() {
+        let (census, queue) = (Census(), TaskQueue(scheduler: makeScheduler(workers: 2)))
+        do {
+            let (tracked, meeting) = (census.newborn(), Meeting(of: 2))
+            let item = WorkItem {
+                tracked.touch()
+                _ = try? Parallel.join { () throws in meeting.attend() } _: { () throws in meeting.attend() }
+            }
+            queue.async(execute: item)
+            item.wait()
+        }
+        #expect(eventually { census.alive == 0 })
+    }
+
     @Test("invoke runs each closure once", arguments: Caller.allCases)
     func invoke(caller: Caller) async throws {
         let counters = (0..<4).map { _ in Counter() }

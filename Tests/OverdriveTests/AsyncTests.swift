@@ -152,6 +152,7 @@ struct AsyncTests {
         queue.add(task: waiting)
         queue.suspend()
         let ready = (0..<10).map { _ in queue.add { 2 } }
+        #expect(queue.pendingTaskCount == 11)
         #expect(queue.cancelAll() == 11)
         queue.resume()
         for task in ready + [waiting] { #expect(await task.result().error is CancellationError) }
@@ -535,6 +536,10 @@ struct AsyncTests {
             #expect(!group.register(Task(value: 1) as any TaskGroupMember, taskId: "task"))
         }
         #expect(member.starts.count == 1 && member.cancels.count == 1 && task.isCancelled)
+        let later = TaskGroup(startsImmediately: false)
+        #expect(later.register(member) && member.starts.count == 1)
+        later.start()
+        #expect(member.starts.count == 2)
     }
 
     @Test("Waiting for a task that nobody has started is told of")

@@ -116,8 +116,8 @@ struct ChainTests {
         #expect(try await derived.value == 20)
     }
 
-    @Test("What nobody listens to any more is not begun")
-    func nothingIsBegunForNobody() {
+    @Test("What nobody listens to any more is not begun", arguments: [.failure(Flaw()), .success(1)] as [Result<Int, Flaw>])
+    func nothingIsBegunForNobody(end: Result<Int, Flaw>) {
         let (source, emit) = spoken()
         let (transforms, begun) = (Counter(), Counter())
         let following = source.then { _ -> Task<Int> in
@@ -129,13 +129,23 @@ struct ChainTests {
             transforms.add()
             return Task.inline { begun.add() }
         }
-        for task in [following, changed, recovered] {
+        for task in [following, changed, recovered, source.recover { _ in transforms.add() }] {
             task.start()
             task.cancel()
         }
         emit(.update(1))
-        emit(.failure(Flaw()))
+        source.finish(with: end.mapError { $0 })
         #expect(transforms.count == 0 && begun.count == 0)
+    }
+
+    @Test("A task in place of an error is cancelled with what it was made for")
+    func recoveryIsCancelled() {
+        let other = Task<Int> { _ in {} }
+        let recovered = Task<Int>(error: Flaw()).recover { _ -> Task<Int> in other }
+        recovered.start()
+        #expect(other.isExecuting)
+        recovered.cancel()
+        #expect(other.isCancelled)
     }
 
     @Test("The task of the update before is cancelled, whoever holds it, where the chain has begun it")

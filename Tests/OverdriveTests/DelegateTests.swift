@@ -26,6 +26,22 @@ struct DelegateTests {
 
     private static func whole(_ name: String) -> [String] { ["\(name) didAdd", "\(name) willFinish", "\(name) didFinish"] }
 
+    @Test("may take a dependency away that is just brought along: neither end is kept then")
+    func takenAway() {
+        weak var (brought, rest): (Task<Void>?, Task<Void>?)
+        do {
+            let (dependency, dependent, queue) = (Task.inline {}, Task.inline {}, TaskQueue())
+            (brought, rest) = (dependency, dependent)
+            dependent.add(dependency: dependency)
+            let listener = Listener { if $0 === dependency { dependent.remove(dependency: dependency) } }
+            queue.delegate = listener
+            queue.add(task: dependent)
+            queue.waitUntilAllTasksAreFinished()
+            #expect(listener.log.all.count == 6)
+        }
+        #expect(eventually { brought == nil && rest == nil })
+    }
+
     /// It waited for its parent's task for ever, or for a lock that a thread of the parent's held.
     @Test("is a forked child's too, whose queue has none of its parent's tasks, and whose child's is the same")
     func forked() async {

@@ -277,6 +277,15 @@ struct ForgottenTests {
         #expect(seen == 2)
     }
 
+    @Test("A stream that is given up before it has its turn, in a handler of an update, is not kept")
+    func givenUpInHandler() {
+        let (task, emit) = spoken(of: Int.self)
+        task.onUpdate { _ in _ = task.updates }
+        emit(.update(1))
+        #expect(task.typedExtras.typed { $0.updateHandlers.count } == 1)
+        emit(.completion)
+    }
+
     @Test("Loops over updates that are left while the task speaks and ends leave nothing behind")
     func leftLoops() async {
         for round in 0..<200 {

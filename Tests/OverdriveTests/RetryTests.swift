@@ -1,7 +1,8 @@
 import Dispatch
-import Overdrive
 import Synchronization
 import Testing
+
+@testable import Overdrive
 
 @Suite("Retries", .timeLimit(.minutes(10)))
 struct RetryTests {
@@ -95,7 +96,10 @@ struct RetryTests {
         let policy = RetryPolicy(times: 9, delay: .exponential(.milliseconds(100), cap: .seconds(1)))
         let waits = (1...6).map { policy.delay(afterFailures: $0) }
         #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800), .seconds(1), .seconds(1)])
-        #expect(RetryPolicy(times: 1, delay: .fixed(.seconds(2))).delay(afterFailures: 7) == .seconds(2))
+        let steady = RetryPolicy(times: 1, delay: .fixed(.seconds(2)), jitter: 0.5)
+        #expect(steady.delay(afterFailures: 7) == .seconds(2))
+        let shares = (0..<200).map { _ in steady.wait(afterFailures: 1) / .seconds(2) }
+        #expect(shares.allSatisfy { (0.5...1.5).contains($0) } && shares.contains { $0 < 1 } && shares.contains { $0 > 1 })
         let start = ContinuousClock.now
         let runs = Counter()
         let task = Task<Int>.inline {

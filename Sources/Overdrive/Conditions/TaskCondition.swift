@@ -184,26 +184,26 @@ private final class Answers: Sendable {
     private struct State {
         var missing: Int
         var results: [TaskConditionResult?]
-        var whenComplete: (@Sendable ([any Error]) -> Void)?
     }
     private let state: Locked<State>
+    private let whenComplete: @Sendable ([any Error]) -> Void
 
     init(count: Int, whenComplete: @escaping @Sendable ([any Error]) -> Void) {
-        state = Locked(State(missing: count, results: Array(repeating: nil, count: count), whenComplete: whenComplete))
+        state = Locked(State(missing: count, results: Array(repeating: nil, count: count)))
+        self.whenComplete = whenComplete
     }
 
     func note(_ result: TaskConditionResult, at index: Int) {
-        let complete: (@Sendable ([any Error]) -> Void, [any Error])? = state.withLock { state in
+        let errors: [any Error]? = state.withLock { state in
             guard state.results[index] == nil else { return nil }
             state.results[index] = result
             state.missing -= 1
-            guard state.missing == 0, let whenComplete = state.whenComplete.take() else { return nil }
-            let errors: [any Error] = state.results.compactMap { result in
+            guard state.missing == 0 else { return nil }
+            return state.results.compactMap { result in
                 if case .failed(let error)? = result { error } else { nil }
             }
-            return (whenComplete, errors)
         }
-        if let (whenComplete, errors) = complete { whenComplete(errors) }
+        if let errors { whenComplete(errors) }
     }
 }
 

@@ -133,14 +133,10 @@ struct TaskState: Equatable, Sendable {
         static let retry = Actions(rawValue: 1 << 8)
         /// Serve the handler in the slot.
         static let serveSlot = Actions(rawValue: 1 << 9)
-        /// Serve what the side storage holds.
-        static let serveSide = Actions(rawValue: 1 << 10)
         /// Let go of the body: nobody is inside, and nobody will be.
-        static let dropBody = Actions(rawValue: 1 << 11)
-        /// Release the dependents.
-        static let releaseDependents = Actions(rawValue: 1 << 12)
+        static let dropBody = Actions(rawValue: 1 << 10)
         /// The outcome is there: serve the handler at once.
-        static let serveLate = Actions(rawValue: 1 << 13)
+        static let serveLate = Actions(rawValue: 1 << 11)
     }
 
     struct Step: Equatable, Sendable {
@@ -243,8 +239,6 @@ struct TaskState: Equatable, Sendable {
             phase = .finished
             var actions: Actions = .accept
             if isSlotFilled { actions.insert(.serveSlot) }
-            if isWatched { actions.insert(.serveSide) }
-            if hasDependents { actions.insert(.releaseDependents) }
             if !isInBody { actions.insert(.dropBody) }
             if !isSlotFilled && !isWatched { isClosed = true }
             return actions

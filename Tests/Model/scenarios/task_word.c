@@ -6,7 +6,7 @@
  * dependents' list and the place on the registry, and that each is handed over once.
  *
  * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
- * transcribes: Sources/Overdrive/Task/TaskState.swift:take 9f888b63
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:take 6d448101
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeOutcome c48cecad
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave 59c9e905
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
