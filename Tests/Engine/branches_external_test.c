@@ -399,6 +399,8 @@ TEST(a_worker_that_blocks_in_another_pool_hands_both_places_over)
 
 /* ---- without room ---- */
 
+static gate own_place;
+
 /* A pool whose places for external threads are all taken. */
 static od_pool *pool_without_places(void)
 {
@@ -406,6 +408,52 @@ static od_pool *pool_without_places(void)
 
     odi_store_relaxed(&pool->team.externals_seen, ODI_MOST_EXTERNALS);
     return pool;
+}
+
+/* One is left: it has its room, and the next one none. */
+TEST(each_place_for_external_threads_is_used)
+{
+    od_pool *pool = pool_without_places();
+
+    odi_store_relaxed(&pool->team.externals_seen, ODI_MOST_EXTERNALS - 1); /* relaxed, all: nobody else is there */
+    odi_forks *last = odi_external_enter(&pool->team);
+    assert_non_null(last);
+    assert_null(odi_external_enter(&pool->team));
+    odi_external_give_up(last);
+    assert_ptr_equal(odi_external_enter(&pool->team), last);
+    odi_external_give_up(last);
+    assert_int_equal(odi_load_relaxed(&pool->team.externals_seen), ODI_MOST_EXTERNALS);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void *enter_twice(void *raw)
+{
+    od_pool *pool = raw;
+    odi_forks *mine = odi_external_enter(&pool->team);
+
+    gate_pass(&own_place);
+    odi_external_give_up(mine);
+    odi_forks *again = odi_external_enter(&pool->team);
+    odi_external_give_up(again);
+    return again == mine ? mine : NULL;
+}
+
+/* Whose lines are in its cache. */
+TEST(who_comes_again_has_the_place_that_it_had_though_one_before_it_is_free)
+{
+    od_pool *pool = pool_of(1);
+    pthread_t second;
+    void *same;
+
+    odi_forks *first = odi_external_enter(&pool->team);
+    own_place = (gate){0};
+    assert_int_equal(pthread_create(&second, NULL, enter_twice, pool), 0);
+    assert_comes_true(atomic_load(&own_place.waiting) == 1);
+    odi_external_give_up(first);
+    gate_open(&own_place);
+    pthread_join(second, &same);
+    assert_non_null(same);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 /* Behind the last of them stands whether forks are held back. */

@@ -456,6 +456,71 @@ static void nest_work(int level)
     od_work_leave(outer);
 }
 
+static struct {
+    pthread_t joiner;
+    atomic_bool begun, ran;
+    char word;
+} lent;
+
+static void run_by_the_joiner(void *unused)
+{
+    atomic_store(&lent.ran, pthread_equal(lent.joiner, pthread_self()) && od_thread_work() == &lent.word);
+}
+
+static void lend_a_branch(void *unused)
+{
+    void *outer = od_work_enter(&lent.word);
+    od_fork_slot *branch = od_fork(run_by_the_joiner, NULL);
+
+    atomic_store(&lent.begun, true);
+    (void)COMES_TRUE(atomic_load(&lent.ran)); /* the only worker is here */
+    od_join(branch, run_by_the_joiner, NULL);
+    od_work_leave(outer);
+}
+
+/* Whose branches would be taken for the other's work from then on. */
+TEST(who_waits_and_runs_anothers_branch_has_its_own_work_again)
+{
+    od_pool *pool = pool_without_spares(2); /* it counts as one of them */
+    od_fork_scope scope;
+
+    memset(&lent, 0, sizeof lent);
+    lent.joiner = pthread_self();
+    od_forks_enter(pool, &scope);
+    od_fork_slot *root = od_fork(no_job, NULL), *branch = od_fork(lend_a_branch, NULL);
+    assert_comes_true(atomic_load(&lent.begun));
+    od_join(branch, lend_a_branch, NULL);
+    assert_true(atomic_load(&lent.ran));
+    assert_null(od_thread_work());
+    assert_int_equal(odi_load_relaxed(&((odi_forks *)od_forks_self)->note_count), 0);
+    od_join(root, no_job, NULL);
+    od_forks_leave(&scope);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* Beyond that many notes what is entered is none's to inherit, and leaves those of others alone. */
+TEST(no_more_work_is_noted_than_there_are_notes)
+{
+    enum { ENTERED = ODI_FORKS_NOTES + 10 };
+    static char words[ENTERED];
+    static void *outers[ENTERED];
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_fork_slot *root = od_fork(no_job, NULL);
+    odi_forks *here = (odi_forks *)od_forks_self;
+    for (int each = 0; each < ENTERED; each++)
+        outers[each] = od_work_enter(&words[each]);
+    assert_int_equal(odi_load_relaxed(&here->note_count), ODI_FORKS_NOTES);
+    for (int each = ENTERED; each-- > 0;)
+        od_work_leave(outers[each]);
+    assert_int_equal(odi_load_relaxed(&here->note_count), 0);
+    od_join(root, no_job, NULL);
+    od_forks_leave(&scope);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 TEST(a_stolen_branch_inherits_work_however_deep_it_is_nested)
 {
     od_pool *pool = pool_of(2);

@@ -291,22 +291,41 @@ static void fork_in_the_delivery(void *unused, od_timer *timer)
         od_timer_perform(timer);
 }
 
-/* The child went on with the search in which its parent's worker had fired the timer. */
-TEST(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent)
+/* Whose pool has no thread there yet. */
+SCENE(a_child_can_start_its_parents_timer,
+      "pool 2; queue q width 1; timer t q 0 0 a unstarted; add q b; wait q; child {start t; a -> 1}; a = 0; disarm t prevented; start t")
+
+/* It is fired before the jobs. */
+static void come_due_and_be_followed(void *timer)
+{
+    od_timer_start(timer);
+    for (int job = 0; job < 3; job++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, expect_the_parent, NULL);
+    odi_clock_sleep(MILLISECONDS(10));
+    odi_store_relaxed(&pool->team.timers.overdue, true); /* relaxed: the worker's next look */
+}
+
+/* The child went on with the search in which its parent's worker had fired the timer. Where jobs follow it is fired between two. */
+TEST(who_forks_in_a_timers_delivery_leaves_the_search_and_the_next_job_to_the_parent)
 {
     od_timer_options options = {.delay_ns = MILLISECONDS(5), .call = call_nothing};
 
     if (UNDER_TSAN)
         skip(); /* as above */
     forker.parent = getpid();
-    atomic_store(&forker.told, false);
-    pool = lone_worker();
-    od_timer *timer = od_timer_create_elsewhere(pool, &options, fork_in_the_delivery);
-    assert_non_null(timer);
-    od_timer_start(timer);
-    assert_the_child_ended(0);
-    od_timer_release(timer);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    for (int followed = 0; followed < 2; followed++) {
+        atomic_store(&forker.told, false);
+        pool = lone_worker();
+        od_timer *timer = od_timer_create_elsewhere(pool, &options, fork_in_the_delivery);
+        assert_non_null(timer);
+        if (followed)
+            od_pool_submit(pool, OD_BAND_DEFAULT, come_due_and_be_followed, timer);
+        else
+            od_timer_start(timer);
+        assert_the_child_ended(0);
+        od_timer_release(timer);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
 }
 
 SCENE(a_child_can_use_it_and_may_fork,

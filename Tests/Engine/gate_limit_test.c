@@ -425,6 +425,10 @@ QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)
     assert_comes_true(LOOK(over, over->more == NULL));
     odi_queue_raise_all(over, OD_BAND_USER_INITIATED);
     odi_queue_purge(over);
+    odi_queue_reap(over); /* once is enough: its memory serves one queue */
+    od_queue *next = limited(1, 1, OD_OVERFLOW_WAITS), *another = limited(1, 1, OD_OVERFLOW_WAITS);
+    assert_ptr_not_equal(next, another);
+    release_queues(next, another);
 }
 
 static struct {

@@ -52,6 +52,25 @@ static uint32_t places_held;
 
 static void hold_places(void *queue) { places_held = od_queue_hold(queue); }
 
+/* What is noted of each has room for 24. */
+QUEUE_TEST(of_a_long_chain_what_is_held_is_given_up)
+{
+    enum { CHAIN = 27 };
+    od_queue *chain[CHAIN];
+
+    for (int each = 0; each < CHAIN; each++)
+        chain[each] = queue_on(each > 0 ? chain[each - 1] : NULL, 1, "one of many");
+    run_in(chain[CHAIN - 1], hold_places, chain[CHAIN - 1]);
+    assert_int_equal(places_held, (1 << 24) - 1);
+    od_queue_unhold(chain[CHAIN - 1], places_held);
+    for (int each = CHAIN; each-- > 0;) {
+        run_in(chain[each], no_job, NULL);
+        assert_comes_true(running_in(chain[each]) == 0);
+    }
+    for (int each = CHAIN; each-- > 0;)
+        od_queue_release(chain[each]);
+}
+
 /* A task gives them up, whose queue has been let go of while it awaited. */
 QUEUE_TEST(a_queue_on_another_is_over_when_what_was_held_of_it_is_given_up)
 {

@@ -57,6 +57,41 @@ SCENE(what_a_worker_meets_of_a_suspended_queue_raises_it,
       "lone; hold pool Held band 0; queue q band 4; add q a band 0; suspend q; add pool Second band 0; open Held; "
       "Second -> 1; resume q; add pool 20 d; open Second; order ad20")
 
+static od_queue *raised;
+
+static void find_nothing_raised(void *unused)
+{
+    child_expects(raised->raised == 0 && raised->overridden[OD_BAND_USER_INTERACTIVE] == 0);
+}
+
+/* What comes in front of a raised line is raised with it, and a raise for fewer takes none off. */
+TEST(a_raise_grows_with_what_comes_in_front_and_not_into_a_child)
+{
+    enum { BEFORE = 3 };
+    od_pool *pool = lone_worker();
+    gate doors[2] = {0};
+
+    raised = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "raised");
+    hold_a_worker(pool, &doors[0]);
+    add_many(raised, BEFORE, no_job, NULL); /* to the pool */
+    od_queue_suspend(raised);
+    for (int each = 0; each < 2; each++)
+        od_queue_async(raised, NULL, OD_BAND_USER_INTERACTIVE, no_job, NULL);
+    assert_int_equal(LOOK(raised, raised->overridden[OD_BAND_USER_INTERACTIVE]), 2);
+    odi_lock_acquire(&raised->watch.lock);
+    odi_queue_raise(raised, OD_BAND_USER_INTERACTIVE, 1);
+    odi_lock_release(&raised->watch.lock);
+    od_pool_submit(pool, OD_BAND_BACKGROUND, gate_job, &doors[1]);
+    gate_open(&doors[0]);
+    assert_comes_true(atomic_load(&doors[1].waiting) == 1);
+    assert_int_equal(LOOK(raised, raised->overridden[OD_BAND_USER_INTERACTIVE]), 2 + BEFORE);
+    assert_child_succeeds(find_nothing_raised, NULL);
+    gate_open(&doors[1]);
+    od_queue_resume(raised);
+    end_queue(raised);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- sync callers ---- */
 
 /* The first thread's band is the highest. What it waits for is what the line holds before it. */

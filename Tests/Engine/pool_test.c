@@ -1,6 +1,7 @@
 /* pool/: options, threads that come when needed, a size that changes under way, limits that
  * are followed, and threads that cannot be had. */
 #include "Support/frozen_reader.h"
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/prng.h"
@@ -592,6 +593,30 @@ TEST(without_threads_a_submission_is_refused_whole)
     assert_int_equal(metrics_of(pool).ran_on_callers, 0);
     od_group_release(group);
     end_pool(pool, serial);
+}
+
+TEST(a_further_thread_that_could_not_be_had_is_tried_for_again_some_time_later)
+{
+    od_pool *pool = pool_without_spares(2);
+    gate door = {0};
+
+    pool->team.arm_monitor = arm_nothing; /* which would try on its own */
+    hold_a_worker(pool, &door);
+    int64_t before = odi_clock_now();
+    atomic_store(&before_thread, no_thread);
+    od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_int_equal(metrics_of(pool).thread_failures, 1);
+    assert_true(LOCKED(&pool->team.lock, pool->team.next_start_ns) >= before + MILLISECONDS(100));
+    for (int each = 0; each < 2; each++) {
+        odi_lock_acquire(&pool->team.lock);
+        pool->team.next_start_ns = each == 0 ? INT64_MAX : before;
+        odi_lock_release(&pool->team.lock);
+        od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+        assert_int_equal(metrics_of(pool).thread_failures, each + 1);
+    }
+    atomic_store(&before_thread, NULL);
+    gate_open(&door);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static void submit_in_a_child_without_threads(void *pool)

@@ -1,5 +1,6 @@
 /* Sentences of the public headers that no other test holds: docs/promises.tsv has the rest. */
 #include "Support/branches.h"
+#include "Support/frozen_reader.h"
 #include "Support/looks.h"
 #include "Support/memory_failure.h"
 #include "Support/process.h"
@@ -190,8 +191,13 @@ TEST(threads_bear_the_pools_name_or_overdrive)
     assert_named("short", "short-0");
     assert_named(NULL, "overdrive-0");
     od_pool *watched = pool_of(1);
+    frozen_reader reader;
     odi_pool_arm_monitor(&watched->team);
     assert_comes_true(a_thread_is_called("od-monitor"));
+    freeze_a_reader(&reader); /* so that the reclaimer stays */
+    assert_true(LOCKED(&watched->team.lock, odi_team_list_workers(&watched->team)));
+    assert_comes_true(a_thread_is_called("od-reclaim"));
+    thaw(&reader);
     assert_int_equal(od_pool_free(watched), OD_OK);
 }
 

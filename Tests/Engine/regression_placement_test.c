@@ -54,6 +54,22 @@ TEST(sites_are_ranked_by_distance_from_each_and_told_apart_by_it)
     od_pool_free(pool);
 }
 
+static void hold_workers(od_pool *pool, int workers);
+static void let_workers_go(od_pool *pool, int workers);
+
+/* There are no more meeting places than that: nodes beyond share those of others. */
+TEST(a_machine_of_more_nodes_than_sites_is_served)
+{
+    od_pool *pool = pool_on(machine_of(ODI_MOST_SITES + 3, 1, 1), ODI_MOST_SITES + 3);
+
+    assert_int_equal(pool->team.site_count, ODI_MOST_SITES);
+    for (int site = 0; site < ODI_MOST_SITES; site++)
+        assert_int_equal(pool->team.site_order[site][0], site);
+    hold_workers(pool, 2);
+    let_workers_go(pool, 2);
+    od_pool_free(pool);
+}
+
 /* So many workers are each in a job, and stay there. */
 static void hold_workers(od_pool *pool, int workers)
 {

@@ -258,6 +258,23 @@ SCENE_TRAPS(misuse_is_named,
             "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before letting it go",
             "pool 1; semaphore s -1", "CountingSemaphore(value: -1): choose 0 or more permits")
 
+static void find_no_permit(void *semaphore)
+{
+    child_expects(!od_semaphore_wait(semaphore, ODI_MILLISECOND));
+    child_expects(od_semaphore_value(semaphore) == 0);
+}
+
+/* As if another thread of the parent were on its way into the line, and the signal had come before it. */
+TEST(what_a_signal_owes_to_a_thread_of_the_parents_is_nobodys_in_a_child)
+{
+    od_semaphore *semaphore = od_semaphore_create(0);
+
+    semaphore->owed = 1;
+    assert_child_succeeds(find_no_permit, semaphore);
+    semaphore->owed = 0;
+    od_semaphore_release(semaphore);
+}
+
 SCENE(a_forked_child_has_no_waiters,
       "pool 1; semaphore s 0; thread {take s; a}; s.listed -> 1; child {s.value = 0; signal s no; take s; short s}; "
       "signal s yes; join; a = 1")

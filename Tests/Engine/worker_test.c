@@ -589,6 +589,27 @@ WORKER_TEST(a_pool_stands_still_a_second_after_the_last_one_that_could_go_on)
     od_pool_free(pool);
 }
 
+/* And not at once: whoever finds nobody to wake would try it. */
+WORKER_TEST(a_monitor_that_could_not_be_had_is_tried_for_again_some_time_later)
+{
+    od_pool *pool = pool_of(1);
+    int64_t before = odi_clock_now();
+
+    pool->team.present++; /* as who starts one does */
+    pool->monitor_present = true;
+    start_failed(pool);
+    assert_int_equal(pool->team.present, 0);
+    assert_true(pool->team.next_monitor_ns >= before + RETRY_NS);
+    pool->team.next_monitor_ns = INT64_MAX;
+    odi_pool_stand_by(&pool->team);
+    assert_false(pool->monitor_present);
+    assert_int_equal(metrics_of(pool).thread_failures, 1);
+    pool->team.next_monitor_ns = before;
+    odi_pool_stand_by(&pool->team);
+    assert_true(LOCKED(&pool->team.lock, pool->monitor_present));
+    od_pool_free(pool);
+}
+
 /* Nobody would see it leave. */
 WORKER_TEST(no_monitor_comes_after_a_stop)
 {
