@@ -22,7 +22,23 @@ TEST(a_thread_that_forks_becomes_an_external_thread_of_the_default_pool)
 static struct {
     pthread_t external;
     int here, left;
+    atomic_int elsewhere;
 } own_root;
+
+static void note_where(void *unused)
+{
+    atomic_fetch_add(&own_root.elsewhere, !pthread_equal(own_root.external, pthread_self()));
+}
+
+/* Also where that is taken by another, if there is one. */
+static void fork_one_that_is_taken(void)
+{
+    int before = atomic_load(&own_root.elsewhere);
+    od_fork_slot *branch = od_fork(note_where, NULL);
+
+    (void)(od_pool_workers(od_default_pool()) > 1 && COMES_TRUE(atomic_load(&own_root.elsewhere) > before));
+    od_join(branch, note_where, NULL);
+}
 
 static void fork_in_the_branch(void *unused)
 {
@@ -33,6 +49,8 @@ static void fork_in_the_branch(void *unused)
         od_fork_slot *branch = od_fork(no_job, unused);
         od_join(branch, no_job, unused);
     }
+    if (own_root.here < 5)
+        fork_one_that_is_taken();
     own_root.here++;
     own_root.left += od_forks_self != before;
 }

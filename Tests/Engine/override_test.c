@@ -11,6 +11,9 @@ SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line,
       "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add q b; add pool 20 d; add q c band 1; add q e; "
       "add q f; open Held; order abcd20ef")
 
+SCENE(a_line_is_served_some_64_jobs_at_a_time_while_others_of_its_band_wait,
+      "lone; hold pool Held; queue q width 1; add q 200 a; add pool {a >= 64; a <= 128; b}; open Held; b -> 1")
+
 SCENE(without_one_the_line_is_served_in_its_own_band,
       "lone; hold pool Held band 0; queue q width 1 band 4; add q a; add pool 20 d; add q b band 4; open Held; "
       "order d20ab")

@@ -3,6 +3,7 @@
  */
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
@@ -275,7 +276,18 @@ TEST(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more)
 
 /* ---- several at once ---- */
 
-static void *stop_it(void *pool) { return (void *)(uintptr_t)od_pool_stop(pool, INT64_MAX, NULL); }
+static struct {
+    od_pool *pool;
+    atomic_int ids[4], over;
+} stops;
+
+static void *stop_it(void *number)
+{
+    atomic_store(&stops.ids[(intptr_t)number], odi_thread_id());
+    od_status status = od_pool_stop(stops.pool, INT64_MAX, NULL);
+    atomic_fetch_add(&stops.over, 1);
+    return (void *)(uintptr_t)status;
+}
 
 TEST(of_several_stops_one_does_it_and_all_wait)
 {
@@ -284,9 +296,17 @@ TEST(of_several_stops_one_does_it_and_all_wait)
     atomic_ullong ran = 0;
     int ok = 0;
 
+    gate door = {0};
+
+    memset(&stops, 0, sizeof stops);
+    stops.pool = pool;
+    hold_a_worker(pool, &door);
     submit_many(pool, 1000, count_job, &ran);
+    start_threads(threads, 4, stop_it);
     for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, stop_it, pool);
+        assert_comes_true(atomic_load(&stops.ids[i]) != 0 && odi_thread_sleeps(atomic_load(&stops.ids[i])) != 0);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&stops.over) == 4);
     for (int i = 0; i < 4; i++) {
         void *status;
 

@@ -347,6 +347,10 @@ TEST(a_pool_without_a_number_follows_the_limits)
     atomic_store(&cpus_allowed, 3);
     od_pool *pool = pool_with(options_for(0), (odi_pool_world){.source = &source});
     assert_int_equal(od_pool_workers(pool), 3);
+    int64_t before = odi_clock_now();
+    odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed, both: nobody else is there */
+    odi_pool_refresh(&pool->team);
+    assert_true(odi_load_relaxed(&pool->next_refresh_ns) >= before + ODI_SECOND);
     atomic_store(&cpus_allowed, 5);
     int64_t give_up = odi_clock_now() + HANG_NS;
     while (od_pool_workers(pool) != 5 && odi_clock_now() < give_up) {

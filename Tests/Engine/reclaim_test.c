@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "os/membarrier.h"
+#include "os/thread.h"
 #include "reclaim/grace.h"
 #include "reclaim/reclaim.h"
 
@@ -116,6 +117,38 @@ TEST(behind_a_frozen_reader_nothing_is_freed_and_nobody_waits)
     pthread_join(reader, NULL);
     odi_reclaim_drain();
     assert_int_equal(atomic_load(&destroyed), 1000);
+}
+
+static struct {
+    atomic_int ids[3], over;
+} drains;
+
+static void *drain_and_say(void *number)
+{
+    atomic_store(&drains.ids[(intptr_t)number], odi_thread_id());
+    odi_reclaim_drain();
+    atomic_fetch_add(&drains.over, 1);
+    return NULL;
+}
+
+TEST(each_of_several_that_drain_is_woken)
+{
+    pthread_t reader, threads[3];
+    atomic_int destroyed = 0;
+
+    memset(&drains, 0, sizeof drains);
+    frozen = (gate){0};
+    pthread_create(&reader, NULL, freeze, NULL);
+    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+    retire_one(&destroyed);
+    start_threads(threads, 3, drain_and_say);
+    for (int i = 0; i < 3; i++)
+        assert_comes_true(atomic_load(&drains.ids[i]) != 0 && odi_thread_sleeps(atomic_load(&drains.ids[i])) != 0);
+    gate_open(&frozen);
+    assert_comes_true(atomic_load(&drains.over) == 3);
+    join_threads(threads, 3);
+    pthread_join(reader, NULL);
+    assert_int_equal(atomic_load(&destroyed), 1);
 }
 
 typedef struct {

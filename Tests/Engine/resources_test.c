@@ -8,6 +8,9 @@
 
 #include <malloc.h>
 
+#include "include/od_external.h"
+#include "include/od_timer.h"
+
 /* ---- memory ---- */
 
 enum { BYTES_FROM_OUTSIDE = 24, BYTES_FROM_INSIDE = 40, BACK_WITHIN_KIB = 8 * 1024 };
@@ -117,6 +120,86 @@ TEST_UNSANITIZED(memory_does_not_grow_with_what_has_passed_through, NULL, NULL)
     }
     assert_comes_true(resident_kib() - first <= BACK_WITHIN_KIB);
     end_pool(pool, queue);
+}
+
+static atomic_int timers_over;
+
+static void submit_in_every_band(void *unused)
+{
+    for (int i = 0; i < 200; i++)
+        od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
+}
+
+static void no_call(void *unused, uint64_t missed) {}
+static void count_over(void *unused) { atomic_fetch_add(&timers_over, 1); }
+
+/* Everything that takes memory or address space: workers, bands, a line of several blocks, records of a group beyond its
+ * first bucket, an external thread, a timer. */
+static void use_everything_of_a_pool(void)
+{
+    enum { QUEUES = 40, GROUPS = 3 };
+    od_pool_options options = options_for(2);
+    od_queue *queues[QUEUES];
+    od_group *groups[GROUPS];
+    od_fork_scope scope;
+    gate doors[2] = {0};
+
+    options.stack_bytes = 256 * 1024;
+    pool = pool_with(options, (odi_pool_world){0});
+    for (int i = 0; i < GROUPS; i++)
+        groups[i] = od_group_create();
+    for (int i = 0; i < 2; i++)
+        hold_a_worker(pool, &doors[i]);
+    open_gates(doors, 2);
+    od_pool_submit(pool, OD_BAND_DEFAULT, submit_in_every_band, NULL);
+    submit_in_every_band(NULL);
+    for (int i = 0; i < QUEUES; i++) {
+        queues[i] = queue_with((od_queue_options){.width = i % 3, .pending_limit = i % 5 == 1 ? 1000 : 0,
+                                                  .target = i % 7 == 3 ? queues[0] : NULL, .shared = i == 0});
+        od_queue_suspend(queues[i]);
+        for (int job = 0; job < 100; job++)
+            od_queue_async(queues[i], groups[job % GROUPS], OD_QUEUE_BAND, count_job, &ran);
+        od_queue_resume(queues[i]);
+    }
+    for (int i = 0; i < GROUPS; i++)
+        assert_int_equal(od_queue_notify(queues[i], count_job, &ran) + od_group_notify(groups[i], count_job, &ran), OD_OK);
+    atomic_store(&timers_over, 0);
+    od_timer *timer = od_timer_create(queues[0], &(od_timer_options){.delay_ns = ODI_MILLISECOND, .call = no_call, .over = count_over});
+    od_timer_start(timer);
+    od_forks_enter(pool, &scope);
+    od_forks_leave(&scope);
+    for (int i = 0; i < GROUPS; i++) {
+        assert_true(od_group_wait(groups[i], HANG_NS));
+        od_group_release(groups[i]);
+    }
+    (void)od_timer_cancel(timer);
+    assert_comes_true(atomic_load(&timers_over) == 1); /* until then it needs its queue */
+    od_timer_release(timer);
+    for (int i = QUEUES; i-- > 0;)
+        od_queue_release(queues[i]);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    assert_comes_true(thread_count() == threads_at_rest());
+}
+
+TEST_UNSANITIZED(what_a_pool_and_its_queues_had_goes_with_them, NULL, NULL)
+{
+    enum { BEFORE = 50, ROUNDS = 400, BYTES_OF_EACH = 60 }; /* what malloc keeps for threads goes up and down, by ten thousand */
+    size_t bytes = 0;
+    long kib = 0;
+
+    (void)mallopt(M_ARENA_MAX, 1); /* a further one takes 64 MiB of addresses */
+    for (int round = -BEFORE; round < ROUNDS; round++) {
+        if (round == 0) {
+            bytes = mallinfo2().uordblks;
+            kib = status_field("VmSize");
+        }
+        use_everything_of_a_pool();
+    }
+    bytes = mallinfo2().uordblks - bytes;
+    kib = status_field("VmSize") - kib;
+    print_message("of %d pools: %zd bytes, %ld KiB of addresses\n", ROUNDS, (ssize_t)bytes, kib);
+    assert_true((ssize_t)bytes < ROUNDS * BYTES_OF_EACH);
+    assert_true(kib < ROUNDS * 4); /* less than a page of each */
 }
 
 /* ---- idleness ---- */

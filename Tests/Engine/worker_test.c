@@ -510,6 +510,9 @@ WORKER_TEST(blocked_ones_have_spares_twice_as_many_each_time_but_not_who_sleeps_
     assert_int_equal(metrics_of(pool).spare_cap_reached, 0); /* nothing waited for more */
     assert_int_equal(allowed_for(team, 1000, true), team->spare_cap);
     assert_int_equal(metrics_of(pool).spare_cap_reached, 1);
+    disarm(team); /* nothing waits any more */
+    assert_int_equal(LOCKED(&team->lock, team->allowance), 0);
+    assert_int_equal(allowed_for(team, 4, true), 4);
     assert_int_equal(allowed_for(team, 0, false), 0);
     notice_a_stall(pool, (const int[BLOCKED + 1]){[BLOCKED] = 1}, false);
     assert_true(pool->still_since == 0); /* all wait, and no work does */
