@@ -534,12 +534,21 @@ struct AsyncTests {
             #expect(group.register(Task(value: 1) as AnyTask))
             #expect(eventually { group.count == 2 })  // the last one is over
             #expect(!group.register(Task(value: 1) as any TaskGroupMember, taskId: "task"))
+            #expect(!group.register(Member(), taskId: "task") && !group.register(TaskGroup(), taskId: "task"))
         }
         #expect(member.starts.count == 1 && member.cancels.count == 1 && task.isCancelled)
-        let later = TaskGroup(startsImmediately: false)
-        #expect(later.register(member) && member.starts.count == 1)
-        later.start()
-        #expect(member.starts.count == 2)
+        // A group that two others hold is no circle, and started and cancelled by each.
+        let (shared, above) = (TaskGroup(startsImmediately: false), TaskGroup())
+        let (common, late) = (Member(), Task<Int> { _ in {} })
+        shared.register(common)
+        shared.register(late as any TaskGroupMember)
+        for _ in 0..<2 {
+            let beside = TaskGroup()
+            #expect(beside.register(shared as any TaskGroupMember) && above.register(beside))
+        }
+        #expect(common.starts.count == 4 && late.state == .executing && above.count == 2)
+        above.cancel()
+        #expect(common.cancels.count == 2 && late.isCancelled)
     }
 
     @Test("Waiting for a task that nobody has started is told of")

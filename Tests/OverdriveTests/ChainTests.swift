@@ -66,6 +66,79 @@ struct ChainTests {
         gate.open()
     }
 
+    /// What a task comes to.
+    enum Ending: CaseIterable { case updates, value, cancellation, error }
+
+    @Test("Who recovers from errors passes on all else, with a value or with a task", arguments: Ending.allCases, [false, true])
+    func recovers(from ending: Ending, withTask: Bool) {
+        let (source, emit) = spoken()
+        let recovered =
+            withTask
+            ? source.recover { error -> Task<Int> in Task(value: error is Flaw ? 0 : 9) } : source.recover { $0 is Flaw ? 0 : 9 }
+        let (heard, told) = (Log<Int>(), TaskQueue.serial())
+        recovered.onUpdate(on: told) { heard.note($0) }
+        recovered.start()
+        switch ending {
+        case .updates:
+            for number in 1...2 { emit(.update(number)) }
+            emit(.completion)
+        case .value: emit(.value(5))
+        case .cancellation: emit(.failure(CancellationError()))
+        case .error:
+            emit(.update(1))
+            emit(.failure(Flaw()))
+        }
+        let (value, updates): (Int?, [Int]) =
+            switch ending {
+            case .updates: (2, [1, 2])
+            case .value: (5, [5])
+            case .cancellation: (nil, [])
+            case .error: (0, [1, 0])
+            }
+        #expect(eventually { recovered.isFinished })
+        told.sync {}
+        #expect(recovered.result?.value == value && heard.all == updates)
+        #expect((recovered.result?.error is CancellationError) == (ending == .cancellation))
+    }
+
+    @Test("What a closure cannot make, and what fails that it made, is the failure of what follows", arguments: [false, true], [false, true])
+    func failsBeyond(isMade: Bool, recovers: Bool) {
+        let make: @Sendable () throws -> Task<Int> = {
+            guard isMade else { throw TaskError.noValue }
+            return Task(error: TaskError.noValue)
+        }
+        let next = recovers ? Task<Int>(error: Flaw()).recover { _ in try make() } : Task(value: 1).then { _ in try make() }
+        next.start()
+        #expect(eventually { next.isFinished })
+        #expect({ if case TaskError.noValue? = next.result?.error { true } else { false } }())
+    }
+
+    @Test("A pair is there when both values are, whichever comes last, and fails with either error", arguments: [false, true])
+    func pairs(firstIsLast: Bool) {
+        let (first, second) = (spoken(), spoken(of: String.self))
+        let (pair, failing) = (first.0.zip(second.0), [Task<Int> { _ in {} }, Task<Int> { _ in {} }])
+        pair.start()
+        if firstIsLast { second.1(.value("two")) } else { first.1(.value(1)) }
+        #expect(!pair.isFinished)
+        if firstIsLast { first.1(.value(1)) } else { second.1(.value("two")) }
+        #expect(eventually { pair.isFinished })
+        #expect(pair.result?.value?.0 == 1 && pair.result?.value?.1 == "two")
+        let failed = failing[0].zip(failing[1])
+        failed.start()
+        failing[firstIsLast ? 1 : 0].finish(with: .failure(Flaw()))
+        #expect(eventually { failed.isFinished && failing.allSatisfy(\.isFinished) })
+        #expect(failed.result?.error is Flaw && failing[firstIsLast ? 0 : 1].isCancelled)
+    }
+
+    @Test("Of no tasks all have no value, and the first is an error")
+    func none() {
+        let (all, first) = (Task.all([Task<Int>]()), Task<Int>.race([]))
+        all.start()
+        first.start()
+        #expect(all.result?.value == [])
+        #expect({ if case TaskError.nothingToDo? = first.result?.error { true } else { false } }())
+    }
+
     @Test("A task that nobody else holds may go when another follows it, and when what is made of it is cancelled")
     func goesWhenFollowed() {
         let (source, emit) = spoken()
