@@ -197,6 +197,16 @@ static void visit(void *raw)
     atomic_store(&it->started, false);
 }
 
+static void say_that_it_began(void *began) { atomic_store((atomic_bool *)began, true); }
+
+TEST_UNSANITIZED(a_stack_smaller_than_a_thread_can_have_is_as_large_as_that, NULL, NULL)
+{
+    atomic_bool began = false;
+
+    assert_int_equal(odi_thread_start(say_that_it_began, &began, 1, "small"), 0);
+    assert_comes_true(atomic_load(&began));
+}
+
 TEST(a_thread_has_a_name_and_no_asynchronous_signals)
 {
     visitor it = {0};

@@ -274,6 +274,26 @@ TEST(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more)
     assert_int_equal(od_pool_free(late_start.pool), OD_OK);
 }
 
+static bool discards_still;
+
+static void discard_another(void *pool)
+{
+    odi_run_discard(&((od_pool *)pool)->team, odi_job_plain(no_job, NULL, ODI_TAG_INTERNAL));
+    discards_still = odi_discarding;
+}
+
+/* What came after such a one in the outer one's line would have run. */
+TEST(a_discarded_drainer_that_meets_another_discards_on)
+{
+    od_pool *pool = pool_of(1);
+
+    odi_run_discard(&pool->team, odi_job_plain(discard_another, pool, ODI_TAG_INTERNAL));
+    assert_true(discards_still);
+    assert_false(odi_discarding);
+    assert_int_equal(all_done(pool), 0); /* neither is counted */
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- several at once ---- */
 
 static struct {

@@ -5,6 +5,7 @@
 #include "Support/watchdog.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 
 static void begin_a_worker(void)
 {
@@ -90,6 +91,60 @@ TEST(a_handler_that_asks_for_it_is_told_where_the_fault_was)
 
     assert_int_equal(it.status, 0);
     assert_string_equal(it.said, "at 1234\n");
+}
+
+static char *page;
+static volatile int faults;
+
+static void open_the_page(int signal, siginfo_t *info, void *machine)
+{
+    faults++;
+    (void)mprotect(page, 1, info->si_addr == page ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static void fault_with_a_handler_that_mends(void *unused)
+{
+    struct sigaction mends = {.sa_sigaction = open_the_page, .sa_flags = SA_SIGINFO};
+
+    page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaction(SIGSEGV, &mends, NULL);
+    begin_a_worker();
+    for (int time = 1; time <= 3; time++) {
+        *(volatile char *)page = 1;
+        child_expects(faults == time && mprotect(page, 1, PROT_NONE) == 0);
+    }
+    struct sigaction now;
+    child_expects(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_sigaction != open_the_page); /* stacks are watched still */
+}
+
+/* A runtime's, for instance, that finds out so what has been written. */
+TEST(a_handler_that_mends_what_was_wrong_is_called_each_time)
+{
+    assert_child_succeeds(fault_with_a_handler_that_mends, NULL);
+}
+
+static void write_below_the_stack(void *unused)
+{
+    volatile char *volatile nowhere = (char *)1234;
+
+    *nowhere = 1;
+}
+
+static void fault_in_a_job(void *unused)
+{
+    signal(SIGSEGV, SIG_DFL);
+    od_pool_submit(pool_of(1), OD_BAND_DEFAULT, write_below_the_stack, NULL);
+    pause();
+}
+
+TEST(a_fault_elsewhere_is_not_said_to_be_the_stacks)
+{
+    if (UNDER_ASAN)
+        skip(); /* as above */
+    outcome it = in_a_child(fault_in_a_job, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+    assert_null(strstr(it.said, "stack is used up"));
 }
 
 /* ---- last: from here on this process has threads, and the handler of SIGSEGV that a child would have before its own ---- */
