@@ -36,12 +36,14 @@ struct AppGraph: Sendable {
         edges.reserveCapacity(tasks.count)
         var index = 0
         while index < tasks.count {
+            var isMixed = false
             for dependency in tasks[index].dependencies {
                 // Most are the app's own, and one by one.
                 if let dependency = dependency as? AppTask, AppGraph.has(dependency, among: tasks) {
                     edges.append(dependency.index - 1)
                     continue
                 }
+                isMixed = true
                 try AppGraph.visit(dependency) { dependency throws(AppError) in
                     if dependency.index == 0 {
                         try AppGraph.claim(dependency, as: tasks.count)
@@ -51,6 +53,12 @@ struct AppGraph: Sendable {
                     // Another app's is waited for like any task, and that app's to stop.
                     if AppGraph.has(dependency, among: tasks) { edges.append(dependency.index - 1) }
                 }
+            }
+            if isMixed {
+                // Several ways may lead to one task.
+                var seen: Set<Int> = []
+                let own = edges[offsets[index]...].filter { seen.insert($0).inserted }
+                edges.replaceSubrange(offsets[index]..., with: own)
             }
             offsets.append(edges.count)
             index += 1

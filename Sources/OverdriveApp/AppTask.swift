@@ -208,7 +208,6 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 
     private func enter() {
         untold.withLock { $0 = nil }  // of the attempt before
-        if lifecycle == nil { _ = move(from: .waiting, to: .booting) }
         if let start = bodies?.start {
             launch(start)
             return

@@ -128,7 +128,7 @@ final class EndConductor {
         }
         if stage == .events { leaveEvents(now) }
         if stage == .tasks {
-            if let exiting, stands[exiting] != .done { finish(exiting) }
+            if let exiting { finish(exiting) }
             for index in changed { look(at: index) }
             if now >= nextDeadline { giveUp(now) }
             if now >= tasksDeadline { runOutOfTime() }
@@ -176,23 +176,15 @@ final class EndConductor {
         if isCancelling { stop.cancel() }
     }
 
-    /// The task is done; those that it depends on may follow. A chain of ten thousand is no deep stack.
+    /// The task is done; those that it depends on may be stopped.
     private func finish(_ index: Int) {
-        var pending = [index]
-        while let index = pending.popLast() {
-            guard stands[index] != .done else { continue }
-            stands[index] = .done
-            (stops[index], deadlines[index]) = (nil, nil)
-            openCount -= 1
-            for dependency in graph.dependencies(of: index) {
-                openDependents[dependency] -= 1
-                guard openDependents[dependency] == 0, stands[dependency] == .open else { continue }
-                switch graph.tasks[dependency].place {
-                case .up: stop(dependency)
-                case .failed, .withdrawn: pending.append(dependency)
-                default: break
-                }
-            }
+        guard stands[index] != .done else { return }
+        stands[index] = .done
+        (stops[index], deadlines[index]) = (nil, nil)
+        openCount -= 1
+        for dependency in graph.dependencies(of: index) {
+            openDependents[dependency] -= 1
+            if openDependents[dependency] == 0, stands[dependency] == .open { stop(dependency) }
         }
     }
 
@@ -232,7 +224,7 @@ final class EndConductor {
         // Closures that were given up do not come back: the rest has a task's budget at most. The scheduler may take
         // 50 ms more than it is given, and this thread's own threads have to be started.
         var budget = wholeDeadline - now - 100_000_000
-        if !overBudget.isEmpty || isExiting { budget = min(budget, lifecycle.options.stopBudget.nanosecondCount) }
+        if !overBudget.isEmpty { budget = min(budget, lifecycle.options.stopBudget.nanosecondCount) }
         // A closure that is about to return is not stuck: it has a moment for that.
         if isExiting || isCancelling { budget = min(budget, Self.moment) }
         let (lifecycle, deadline) = (lifecycle, Duration.nanoseconds(max(0, budget)))
@@ -266,7 +258,7 @@ final class EndConductor {
                 group.leave()
             }
         }
-        guard !queues.isEmpty, group.wait(deadline: deadline) != .success else { return 0 }
+        guard group.wait(deadline: deadline) != .success else { return 0 }
         return queues.reduce(0) { $0 + $1.cancelAll() }
     }
 
@@ -286,22 +278,23 @@ final class EndConductor {
             reason: reason?.sentence ?? "", exitCode: code, overBudget: overBudget, began: began - lifecycle.startedAt,
             ended: monotonicNow() - lifecycle.startedAt, closures: closures,
             discardedClosures: progress.discardedClosures.load(ordering: .acquiring))
-        let report = AppReport(of: lifecycle, graph: graph, end: outcome)
-        if let folder = lifecycle.options.explanationFolder, let problem = report.write(to: folder) { lifecycle.note(problem) }
-        let waiting = lifecycle.state.withLock { state in
+        var report = AppReport(of: lifecycle, graph: graph, end: outcome)
+        if let folder = lifecycle.options.explanationFolder, let problem = report.write(to: folder) {
+            lifecycle.note(problem)
+            report = AppReport(of: lifecycle, graph: graph, end: outcome)
+        }
+        let waiting = lifecycle.state.withLock { [report] state in
             state.report = report
-            defer { state.whenEnded = [] }
             return state.whenEnded
         }
         lifecycle.living.end()
-        for body in waiting { body(report) }
-        guard lifecycle.ownsProcess else { return }
-        report.say()
-        if reason == .exitCalled {
-            // The thread inside exit() goes on with it, unless it is among those who are stuck.
-            if isOverBudget { _exit(code) }
-            return
+        if lifecycle.ownsProcess {
+            report.say()
+            // Who waits inside exit() would go on with it, and have its own code.
+            if reason == .exitCalled, isOverBudget { _exit(code) }
         }
+        for body in waiting { body(report) }
+        guard lifecycle.ownsProcess, reason != .exitCalled else { return }
         // Handlers of exit() may wait for what is stuck.
         if isStuck { _exit(code) }
         exit(code)

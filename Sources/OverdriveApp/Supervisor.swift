@@ -21,7 +21,7 @@ final class Supervisor {
     private var isReadyTold = false
     private var nextBeat: Int64 = .max
     /// When a task may be found to have booted for too long; nothing is looked at before.
-    private var nextLimit: Int64 = .max
+    private(set) var nextLimit: Int64 = .max
     private let shortestLimit: Int64
     var end: EndConductor?
 
@@ -51,7 +51,7 @@ final class Supervisor {
             tellReadiness()
             let (reason, urgency, signal) = lifecycle.state.withLock { ($0.reason, $0.urgency, $0.lastSignal) }
             guard reason != nil else { continue }
-            if urgency >= 2, lifecycle.ownsProcess, let signal { _exit(128 + signal.number) }
+            if urgency >= 2, let signal { _exit(128 + signal.number) }
             if end == nil {
                 tell("STOPPING=1")
                 end = EndConductor(of: lifecycle, graph: graph)
@@ -89,7 +89,7 @@ final class Supervisor {
         }
     }
 
-    private func checkLimits(_ now: Int64) {
+    func checkLimits(_ now: Int64) {
         guard !lifecycle.state.withLock({ $0.hasBooted || $0.reason != nil }) else {
             nextLimit = .max
             return

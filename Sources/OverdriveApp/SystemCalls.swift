@@ -15,11 +15,11 @@ func monotonicNow() -> Int64 {
 func currentThread() -> UInt { UInt(pthread_self()) }
 
 extension Duration {
-    /// This many nanoseconds, as far as Int64 goes.
+    /// This many nanoseconds, as far as half of Int64 goes: a time is added to them.
     var nanosecondCount: Int64 {
         let (seconds, attoseconds) = components
-        let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return tooLong ? (seconds < 0 ? .min : .max) / 2 : whole + attoseconds / 1_000_000_000
+        let most: Int64 = .max / 2 / 1_000_000_000
+        return max(-most, min(most, seconds)) * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }
 

@@ -26,6 +26,7 @@ enum Scenes {
         let server = AppTask("server", dependencies: [database]) { note("server up") } stop: { note("server stopped") }
         let listener = NoOpTask()
         listener.listen(for: AppSignal.self) { note("heard \($0)") }
+        atexit { note("exit") }
         AppTasks.run(serviceProviders: [Provider(database, server, listener)]) { note("ready") }
     }
 
@@ -57,6 +58,7 @@ enum Scenes {
     static func stuck() -> Never {
         let base = AppTask("base") {} stop: { note("base stopped") }
         let stuck = AppTask("stuck", dependencies: [base]) {} stop: { readForEver() }
+        atexit { note("what may wait for what is stuck") }
         AppTasks.run(serviceProviders: [Provider(base, stuck)], options: quick) { note("ready") }
     }
 
@@ -101,11 +103,26 @@ enum Scenes {
     }
 
     static func exitInClosure() -> Never {
-        let base = AppTask("base") { note("base up") } stop: { note("base stopped") }
-        AppTasks.run(serviceProviders: [Provider(base)], options: quick) {
+        // Its boot and the closure are on the same worker.
+        final class Base: AppTask, @unchecked Sendable {
+            override func main() { note("base up"); setFinished() }
+            override func stop() async throws {
+                try await AsyncTask<Never, Never>.sleep(for: .milliseconds(20))
+                note("base stopped")
+            }
+        }
+        var options = AppOptions()
+        options.workers = 1
+        options.endBudget = .seconds(3600)
+        AppTasks.run(serviceProviders: [Provider(Base())], options: options) {
             note("ready")
             TaskQueue(scheduler: AppTasks.shared?.scheduler ?? .shared).async { exit(9) }
         }
+    }
+
+    static func exitBesideStuck() -> Never {
+        let stuck = AppTask("stuck") {} stop: { readForEver() }
+        AppTasks.run(serviceProviders: [Provider(stuck)], options: quick) { onThread { exit(9) } }
     }
 
     /// SIGTERM while it boots: what runs is asked to end, what waits never starts.

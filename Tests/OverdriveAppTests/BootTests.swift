@@ -88,19 +88,24 @@ struct BootTests {
     func unlisted() async throws {
         let log = Log<String>()
         let base = noted("base", log)
-        let app = try await AppTasks.booted([noted("top", log, after: [base])])
-        #expect(await app.over().tasks.map(\.task) == ["top", "base"])
+        let providers: [any ServiceProvider] = [AdditionsServices(), Provider([noted("top", log, after: [base])])]
+        let app = AppTasks.build(serviceProviders: providers, options: testOptions())
+        try await app.booted()
+        let report = await app.over()
+        #expect(report.tasks.map(\.task) == ["top", "base"] && report.tasks.map(\.provider) == ["Provider", "Provider"])
         #expect(log.all == ["boot base", "boot top", "stop top", "stop base"])
     }
 
-    @Test("knows a task through one of another kind in between")
+    @Test("knows a task through others of another kind in between, once, however many ways lead to it")
     func throughPlainTask() async throws {
         let log = Log<String>()
         let base = noted("base", log)
         let plain = Task.inline(dependencies: [base]) { log.note("plain") }
-        let top = AppTask("top", dependencies: [plain]) { log.note("boot top") } stop: { log.note("stop top") }
-        let app = try await AppTasks.booted([base, top])
-        await app.over()
+        let further = Task.inline(dependencies: [plain]) {}
+        let top = AppTask("top", dependencies: [further, plain, base]) { log.note("boot top") } stop: { log.note("stop top") }
+        let behind = AppTask("behind", dependencies: [Task.inline(dependencies: [further, plain]) {}]) {}
+        let app = try await AppTasks.booted([base, top, behind])
+        #expect(await app.over().tasks.map(\.dependencies) == [[], [0], [0]])
         #expect(log.all == ["boot base", "plain", "boot top", "stop top", "stop base"])
     }
 
@@ -137,7 +142,8 @@ struct BootTests {
         #expect(report.failure?.description == "the boot failed: \"c\" failed: the disk is full")
         #expect(report.exitCode == 1)
         #expect(log.all == ["boot a", "boot b", "boot c", "stop b", "stop a"])
-        #expect(report.tasks.map(\.outcome) == [.stopped, .stopped, .failed, .notStarted])
+        #expect(report.tasks.map(\.outcome) == [.stopped, .stopped, .failed, .notStarted] && !report.isOrderly)
+        #expect(report.criticalPath.map(\.task) == ["a", "b", "c"])
         await #expect(throws: AppError.self) { try await app.booted() }
     }
 
@@ -188,6 +194,19 @@ struct BootTests {
         task.addDependency(base)
         let report = await AppTasks.build([base, task]).ended()
         #expect(report.failure == .taskFailed(task: "\"a\"", reason: "it was cancelled"))
+        let (begun, interrupted) = (Gate(), Counter())
+        let sleeper = AppTask("sleeper") {
+            begun.open()
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(36_000)) } catch {
+                interrupted.add()
+                throw error
+            }
+        }
+        let app = AppTasks.build([sleeper])
+        begun.pass()
+        sleeper.cancel()
+        #expect(await app.ended().failure == .taskFailed(task: "\"sleeper\"", reason: "it was cancelled"))
+        #expect(eventually { interrupted.count == 1 })
     }
 
     @Test("refuses a task that is listed twice, or was started before")
@@ -203,6 +222,9 @@ struct BootTests {
         let started = noted("c", Log())
         started.start()
         #expect(await AppTasks.build([started]).ended().failure == .startedBefore(task: "\"c\""))
+        // Without an app, too. It runs on Swift's threads, of which this is one.
+        for _ in 0..<10_000 where !started.isFinished { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(1)) }
+        #expect(started.isFinished)
     }
 
     @Test("fails with the provider that throws, for its modules or its tasks")
@@ -214,8 +236,10 @@ struct BootTests {
             var appTasks: [AppTask] { get throws { throw Broken() } }
         }
         for (provider, name) in [(NoModules() as any ServiceProvider, "NoModules"), (NoTasks(), "NoTasks")] {
-            let report = await AppTasks.build(serviceProviders: [provider], options: testOptions()).ended()
-            #expect(report.failure == .providerFailed(provider: name, reason: "the disk is full"))
+            let app = AppTasks.build(serviceProviders: [provider], options: testOptions())
+            #expect(await app.ended().failure == .providerFailed(provider: name, reason: "the disk is full"))
+            // An app that never came to be is over, and takes nothing.
+            #expect(app.isEnding && !app.hasBooted && app.post(AppSignal.hangup) == .postedAfterEnd(event: "AppSignal"))
         }
     }
 

@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -19,6 +20,19 @@ struct EndTests {
         #expect(Set(stops.dropFirst().dropLast()) == ["stop left", "stop right"])
         #expect(report.exitCode == 0 && report.isOrderly)
         #expect(report.endReason == "the program asked for it")
+        try await app.booted()  // it had
+    }
+
+    @Test("asks a body that is about to run to come to its end, too")
+    func askedBeforeItRuns() async throws {
+        let interrupted = Counter()
+        let task = AppTask("early") {
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(36_000)) } catch { interrupted.add() }
+        }
+        task.askToEnd()
+        task.start()
+        for _ in 0..<10_000 where interrupted.count == 0 { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(1)) }
+        #expect(interrupted.count == 1)
     }
 
     @Test("may be asked for before anything runs, and again")
@@ -122,6 +136,40 @@ struct EndTests {
         #expect(cancelled.count == 1)
     }
 
+    @Test("stops what says that it has booted after it was given up")
+    func late() async throws {
+        final class Late: AppTask, @unchecked Sendable {
+            let stopped = Gate()
+            override func stop() async throws { stopped.open() }
+        }
+        let (late, stopping, gate) = (Late(), Gate(), Gate())
+        let base = AppTask("base") {} stop: { stopping.open(); gate.pass() }
+        late.addDependency(base)
+        late.stopBudget = .milliseconds(20)
+        let app = AppTasks.build([base, late])
+        #expect(eventually { late.place == .booting })
+        app.end()
+        stopping.pass()
+        late.setFinished()
+        #expect(late.stopped.pass(within: 60))
+        gate.open()
+        let notes = await app.ended().notes
+        #expect(notes == ["Late said that it has booted after it was given up, and was stopped at once"])
+    }
+
+    @Test("cancels at once what it keeps from starting, and not when what that waits for is over")
+    func withdrawn() async {
+        let (begun, gate) = (Gate(), Gate())
+        let slow = AppTask("slow") { begun.open(); gate.pass() }
+        let behind = AppTask("behind", dependencies: [slow]) {}
+        let app = AppTasks.build([slow, behind])
+        begun.pass()
+        app.end()
+        #expect(eventually { behind.isCancelled })
+        gate.open()
+        #expect(await app.ended().tasks.map(\.outcome) == [.stopped, .notStarted])
+    }
+
     /// One that was spent before the app's own thread had looked for the first time left a report that named nobody.
     @Test("is over when the whole budget is spent, whatever the tasks' are, and names who has not ended", arguments: [0, 200])
     func wholeBudget(milliseconds: Int) async throws {
@@ -131,6 +179,16 @@ struct EndTests {
         let app = try await AppTasks.booted([AppTask("stuck") {} stop: { gate.pass() }], options: options)
         let report = await app.over()
         #expect(report.overBudget == ["\"stuck\""] && report.exitCode == 2)
+    }
+
+    @Test("takes budgets that are as long as time is for endless ones", arguments: [Int64.max, Int64.max / 1_000_000_000])
+    func endless(seconds: Int64) async throws {
+        let options = testOptions {
+            ($0.startLimit, $0.stopBudget, $0.endBudget) = (.seconds(seconds), .seconds(seconds), .seconds(seconds))
+        }
+        let app = try await AppTasks.booted([AppTask("a") {}], options: options)
+        #expect(await app.over().exitCode == 0)
+        #expect(Duration.seconds(-seconds).nanosecondCount < 0)
     }
 
     @Test("that is asked for when the last task has booted keeps finished() from being called")
@@ -299,14 +357,20 @@ struct EndTests {
         gate.open()
     }
 
-    private func ending(_ tasks: [AppTask], answering answers: Counter? = nil) throws -> (Lifecycle, EndConductor) {
+    /// A boot that no thread looks after.
+    private func booting(_ tasks: [AppTask]) throws -> (Lifecycle, AppGraph) {
         let options = testOptions { ($0.endBudget, $0.stopBudget) = (.seconds(36_000), .seconds(3600)) }
         let graph = try AppGraph(of: [Provider(tasks)])
         let lifecycle = Lifecycle(
             options: options, scheduler: makeScheduler(), graph: graph, wake: try #require(WakePipe()), ownsProcess: false,
             startedAt: monotonicNow(), state: Lifecycle.State(notes: []))
         lifecycle.start(tasks)
-        #expect(eventually { tasks.allSatisfy { $0.place == .booting } })
+        #expect(eventually { tasks.allSatisfy { $0.startedAt.load(ordering: .acquiring) > 0 } })
+        return (lifecycle, graph)
+    }
+
+    private func ending(_ tasks: [AppTask], answering answers: Counter? = nil) throws -> (Lifecycle, EndConductor) {
+        let (lifecycle, graph) = try booting(tasks)
         if let answers { lifecycle.whenBooted { _ in answers.add() } }
         lifecycle.end(.requested)
         return (lifecycle, EndConductor(of: lifecycle, graph: graph))
@@ -319,16 +383,63 @@ struct EndTests {
         let (lifecycle, _) = try ending([AppTask("slow") { gate.pass() }], answering: answers)
         defer { lifecycle.living.end() }
         lifecycle.end(.requested)
-        #expect(answers.count == 1)
+        #expect(answers.count == 1 && lifecycle.state.withLock { $0.urgency } == 0)
+    }
+
+    @Test("that a limit brings about is not looked for later than the limit of who has started late")
+    func dueLimit() throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let task = AppTask("slow") { gate.pass() }
+        let (lifecycle, graph) = try booting([task])
+        defer { lifecycle.living.end() }
+        let (supervisor, started) = (Supervisor(of: lifecycle, graph: graph, signals: nil), task.startedAt.load(ordering: .acquiring))
+        supervisor.checkLimits(started + 1_000_000_000)
+        #expect(supervisor.nextLimit == started + 60_000_000_000)
     }
 
     /// It was due again and again, from a quarter of a second before that on.
     @Test("is next looked after at its whole budget's end when its queues are being drained")
     func lastDeadline() throws {
         let before = monotonicNow()
-        let (_, end) = try ending([])
+        let (lifecycle, end) = try ending([])
+        let gate = Gate()
+        defer { gate.open() }
+        TaskQueue(scheduler: lifecycle.scheduler).async { gate.pass() }
         _ = end.conduct(now: monotonicNow(), isCancelling: false)
-        #expect(end.nextDeadline > before + 36_000_000_000_000)
+        let last = end.nextDeadline
+        #expect(last > before + 36_000_000_000_000)
+        #expect(!end.conduct(now: last - 1, isCancelling: false) && end.conduct(now: last, isCancelling: false))
+    }
+
+    @Test("leaves its queues the last quarter of a second, and cancels a stop that goes on into it")
+    func timeOfQueues() throws {
+        let (up, stopping, cancelled) = (Gate(), Gate(), Counter())
+        let task = AppTask("slow") { up.pass() } stop: {
+            stopping.open()
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(36_000)) } catch { cancelled.add() }
+        }
+        task.stopBudget = .seconds(72_000)
+        let (lifecycle, end) = try ending([task])
+        defer { lifecycle.living.end() }
+        up.open()
+        #expect(eventually { !end.conduct(now: monotonicNow(), isCancelling: false) && task.place == .stopping })
+        stopping.pass()
+        let last = lifecycle.state.withLock { $0.endsSince } + 36_000_000_000_000 - 250_000_000
+        #expect(eventually { end.conduct(now: last, isCancelling: false) })
+        #expect(eventually { cancelled.count == 1 })
+    }
+
+    @Test("that is asked for more urgently cancels what boots")
+    func cancellingBoot() throws {
+        final class Silent: AppTask, @unchecked Sendable {}
+        let silent = Silent()
+        let (lifecycle, end) = try ending([silent])
+        defer { lifecycle.living.end() }
+        _ = end.conduct(now: monotonicNow(), isCancelling: false)
+        #expect(!silent.isCancelled)
+        _ = end.conduct(now: monotonicNow(), isCancelling: true)
+        #expect(eventually { silent.isCancelled })
     }
 
     /// It was given up when the budget was spent in which it could have come to its boot's end.
@@ -347,6 +458,7 @@ struct EndTests {
         up.open()
         #expect(eventually { task.place == .up })
         _ = end.conduct(now: spent, isCancelling: false)  // and the end is not told yet
+        #expect(end.nextDeadline > spent)
         told.open()
         #expect(eventually { end.conduct(now: monotonicNow(), isCancelling: false) || task.place == .stopping })
         try #require(task.place == .stopping)

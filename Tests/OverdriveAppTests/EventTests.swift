@@ -32,6 +32,17 @@ struct EventTests {
         }
     }
 
+    @Test("that wake the app's thread come by a pipe that no program inherits, and that is closed with the app")
+    func ownPipe() {
+        var pipe = WakePipe()
+        let ends = [pipe?.reading, pipe?.writing].map { $0 ?? -1 }
+        let name = link(ends[0])
+        #expect(name.hasPrefix("pipe:") && links { $0 == name }.count == 2)
+        #expect(ends.allSatisfy { fcntl($0, F_GETFD) == FD_CLOEXEC })
+        pipe = nil
+        #expect(links { $0 == name } == [])
+    }
+
     @Test("wait for the end of the boot, in order, then come live, once to each listener")
     func buffered() async throws {
         let gate = Gate()
@@ -161,11 +172,13 @@ struct EventTests {
         let log = Log<Int>()
         let task = NoOpTask()
         task.listen(for: Ping.self) { log.note($0.number) }
-        let app = try await AppTasks.booted([task])
+        let app = try await AppTasks.booted([task], options: testOptions { $0.eventCapacity = 2 })
         app.post(Other())
         app.post(Ping(number: 7))
+        #expect(eventually { log.all == [7] })
+        // What was heard takes no room.
+        for number in 8..<12 { #expect(app.post(Ping(number: number)) == nil && eventually { log.all.last == number }) }
         await app.over()
-        #expect(log.all == [7])
     }
 
     @Test("that came before a boot which failed are heard by nobody, and the report says so")
@@ -222,6 +235,8 @@ struct EventTests {
         gate.open()
         #expect(try await app.allSatisfy { $0.name == "a" } == false)
         #expect(try await app.allSatisfy { $0.name != nil })
+        // Nothing has waited: a visit is made at once, and its error is the caller's.
+        #expect(throws: Broken.self) { try app.forEach { _ in throw Broken() } }
         await app.over()
     }
 
@@ -246,7 +261,8 @@ struct EventTests {
         app.end(cancelling: isUrgent)
         let report = await app.ended()
         #expect(report.exitCode == 2)
-        #expect(report.closures?.stuck == 1)
+        #expect(report.closures.map(\.stuck) ?? 1 == 1)  // or the second was over before they were counted
+        #expect(report.events == (1, 0, 0, 0) && report.notes.map { $0.prefix(9) } == ["1 events "])  // the one that it hears
     }
 
     @Test("that wait behind a stuck listener until tasks are stopped are no delivered ones, and the report says so")
@@ -260,13 +276,14 @@ struct EventTests {
                 try await ContinuousClock().sleep(for: .milliseconds(100))
             }
         }
-        let options = testOptions { $0.stopBudget = .milliseconds(200); $0.endBudget = .seconds(60) }
+        let options = testOptions { $0.stopBudget = .milliseconds(200); $0.endBudget = .seconds(600) }
         let stuck = Stuck()
         stuck.stopBudget = .seconds(30)
         let app = try await AppTasks.booted([stuck], options: options)
         for number in 0..<3 { app.post(Ping(number: number)) }
         let report = await app.over()
         #expect(report.events == (3, 0, 0, 0) && stuck.gate.arrivals == 1)  // it was stopped when the others came
+        #expect(try #require(report.endTime) < .seconds(50))
         #expect(
             report.notes == [
                 "3 events or visits that had been accepted were not heard by every task: they waited still when the tasks were stopped"
@@ -320,21 +337,31 @@ struct EventTests {
         let notes = Log<String>()
         let source = PressureSource(.init(stall: .milliseconds(150)), files: ["/dev/full"]) { notes.note($0) }
         #expect(source == nil && notes.all.count == 1 && notes.all.allSatisfy { $0.contains("/dev/full") })
-        let open = (0..<1024).filter { number in
-            var path = [CChar](repeating: 0, count: 64)
-            return readlink("/proc/self/fd/\(number)", &path, 63) == 9 && path.starts(with: "/dev/full".utf8.map(CChar.init))
-        }
-        #expect(open == [])
+        #expect(links { $0 == "/dev/full" } == [])
     }
+
+    /// What a descriptor leads to.
+    private func link(_ descriptor: Int32) -> String {
+        var path = [UInt8](repeating: 0, count: 4096)
+        let count = path.withUnsafeMutableBytes { bytes in
+            readlink("/proc/self/fd/\(descriptor)", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        return String(decoding: path.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    /// What the process's descriptors lead to, as far as it is asked for.
+    private func links(where isMeant: (String) -> Bool) -> [String] { (0..<1024).map(link).filter(isMeant) }
 
     @Test("of memory pressure are asked for in the kernel's words")
     func pressureRequest() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "memory.pressure")
-        let source = PressureSource(
+        var source = PressureSource(
             .init(stall: .milliseconds(150), window: .seconds(2)), files: ["/nowhere", "\(folder.path)/memory.pressure"],
             note: { Issue.record("\($0)") })
         #expect(source != nil && folder.text("memory.pressure") == "some 150000 2000000\0")
+        source = nil
+        #expect(links { $0.hasPrefix(folder.path) } == [])
     }
 
     /// A control group of the test's own, where it may have one.
@@ -371,5 +398,7 @@ struct EventTests {
         await second.over()
         #expect(listener.log.all == [1])
         await first.over()
+        // Nor does an app's thread keep what it has written its name to.
+        #expect(eventually { links { $0.hasSuffix("/comm") } == [] })
     }
 }

@@ -2,6 +2,8 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import OverdriveApp
+
 /// Apps that are processes, from outside.
 @Suite("A process", .serialized)
 struct ProcessTests {
@@ -19,7 +21,7 @@ struct ProcessTests {
         let outcome = try running.wait()
         #expect(outcome.status == 0)
         #expect(outcome.lines.prefix(3) == ["database up", "server up", "ready"])
-        #expect(outcome.lines.suffix(2) == ["server stopped", "database stopped"])
+        #expect(outcome.lines.suffix(3) == ["server stopped", "database stopped", "exit"])
         #expect(outcome.errors == "")
     }
 
@@ -103,6 +105,8 @@ struct ProcessTests {
             #expect(outcome.lines.last == "base stopped", "\(mode)")
             #expect(outcome.errors == "", "\(mode)")
         }
+        // Whichever of the two was faster had its code.
+        #expect(try Command.probe("exit-beside-stuck").run().status == 2)
     }
 
     @Test(
@@ -123,6 +127,42 @@ struct ProcessTests {
         ])
     }
 
+    @Test("leaves a signal ignored that whoever started it wants ignored")
+    func ignored() throws {
+        let running = try Command("nohup", [Command.probe().program, "service"]).start()
+        #expect(running.has("ready"))
+        running.send(SIGHUP)
+        running.send(SIGUSR1)
+        #expect(running.has("heard SIGUSR1"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0 && !outcome.lines.contains("heard SIGHUP"))
+    }
+
+    @Test("takes signals that its first thread has blocked, leaves interrupted calls as they are, and gives all back")
+    func handlers() async {
+        await #expect(processExitsWith: .success) {
+            func action() -> (handler: Int, restarts: Bool) {
+                var action = sigaction()
+                sigaction(SIGUSR2, nil, &action)
+                return (unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self), action.sa_flags & SA_RESTART != 0)
+            }
+            var (mine, present) = (sigset_t(), sigset_t())
+            sigemptyset(&mine)
+            sigaddset(&mine, SIGUSR2)
+            pthread_sigmask(SIG_BLOCK, &mine, nil)
+            var handlers = SignalHandlers([.user2], pipe: 100_000)
+            handlers.unblock()
+            pthread_sigmask(SIG_BLOCK, nil, &present)
+            #expect(sigismember(&present, SIGUSR2) == 0 && action().handler > 1 && action().restarts)
+            errno = 7  // the handler's own call fails
+            raise(SIGUSR2)
+            #expect(errno == 7)
+            handlers.restore()
+            #expect(action().handler == 0)
+        }
+    }
+
     @Test("counts the closures that there was no time for")
     func closures() throws {
         let folder = try TemporaryFolder()
@@ -139,6 +179,7 @@ struct ProcessTests {
         #expect(ran == 11)
         #expect(counts[1] == 989 && counts[2] == 1, "\(report)")
         #expect(outcome.status == 2)
+        #expect(outcome.errors.contains("of the closures that were accepted 989 never ran and 1 still run"))
     }
 
     // MARK: - The service manager
@@ -164,6 +205,8 @@ struct ProcessTests {
         let unwatched = try command.start()
         #expect(eventually { other.receive().contains("READY=1") })
         usleep(50_000)
+        unwatched.send(SIGHUP)
+        #expect(unwatched.has("heard SIGHUP"))
         unwatched.send(SIGTERM)
         _ = try unwatched.wait()
         _ = other.receive()
@@ -179,6 +222,22 @@ struct ProcessTests {
         let beats = { last.receive().drop { $0 != "STOPPING=1" }.count { $0 == "WATCHDOG=1" } }
         #expect(eventually { beats() >= 3 }, "of 60 in 600 ms; workers take one at most before they are stuck")
         #expect(try busy.wait().status == 2)
+    }
+
+    @Test("beats twice as often as the watchdog wants it, and tells a service manager that has an abstract name")
+    func beats() async throws {
+        await #expect(processExitsWith: .success) {
+            setenv("NOTIFY_SOCKET", "@overdrive-manager-\(getpid())", 1)
+            setenv("WATCHDOG_USEC", "20000", 1)
+            let manager = ServiceManager()
+            #expect(manager?.beatInterval == 10_000_000)
+            let listener = try Datagrams(at: "\0overdrive-manager-\(getpid())")
+            #expect(manager?.send("READY=1") == nil && listener.receive() == ["READY=1"])
+            for (process, interval) in [("1", nil), ("\(getpid())", Int64(10_000_000))] {
+                setenv("WATCHDOG_PID", process, 1)
+                #expect(ServiceManager()?.beatInterval == interval)
+            }
+        }
     }
 
     @Test("does without a service manager that does not listen, and says so once")
@@ -240,9 +299,10 @@ final class Datagrams {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)! + path.utf8.count
         let bound = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                bind(descriptor, $0, socklen_t(length))
             }
         }
         try #require(bound == 0)

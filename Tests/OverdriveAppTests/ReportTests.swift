@@ -26,6 +26,7 @@ struct ReportTests {
         let table = report.table
         #expect(table.contains("* c ") && table.contains("The critical path (*): b ") && table.contains("The boot took "))
         #expect(table.contains("a <quick> & \"odd\", b"))
+        #expect(report.tasks.map(\.provider) == ["Provider", "Provider", "Provider"])
     }
 
     @Test("is told in one line: before the boot is over, after it, and after the end")
@@ -59,7 +60,11 @@ struct ReportTests {
         }
         #expect(count("X", "boot") == 3 && count("X", "stop") == 3)
         #expect(count("s") == 2 && count("f") == 2)
-        #expect(events.contains { $0["name"] as? String == "boot a <quick> & \"odd\"" })
+        let slice = try #require(events.first { $0["name"] as? String == "boot a <quick> & \"odd\"" })
+        let (start, end) = (try #require(report.tasks[0].started), try #require(report.tasks[0].ended))
+        for (key, time) in [("ts", start), ("dur", end - start)] {
+            #expect(abs(try #require(slice[key] as? Double) - time / .microseconds(1)) < 0.002)
+        }
     }
 
     @Test("has a picture that is XML, with a bar for each task")
@@ -67,6 +72,25 @@ struct ReportTests {
         let document = try XMLDocument(data: Data(try await report().picture.utf8))
         let bars = try document.nodes(forXPath: "//*[local-name()='rect'][@rx]")
         #expect(bars.count == 3)
+    }
+
+    @Test("has a picture of two hundred of many tasks, and of what the boot waited for; its table names four of these")
+    func many() async throws {
+        final class Silent: AppTask, @unchecked Sendable {}
+        let long = (0..<210).map { _ in Silent() }
+        let last = NoOpTask()
+        last.name = "the last"
+        for task in long { last.add(dependency: task) }
+        let app = AppTasks.build(long + [last])
+        #expect(eventually { app.report.tasks.dropLast().allSatisfy { $0.outcome == .booting } })
+        try await AsyncTask<Never, Never>.sleep(for: .milliseconds(50))  // the last is shorter
+        for task in long { task.setFinished() }
+        try await app.booted()
+        let report = await app.over()
+        let document = try XMLDocument(data: Data(report.picture.utf8))
+        // The last that it waited for is on the path, too, and may be among the two hundred or not.
+        #expect([201, 202].contains(try document.nodes(forXPath: "//*[local-name()='rect'][@rx]").count))
+        #expect(report.picture.contains(">the last<") && report.table.contains("   Silent, Silent, Silent, Silent, and 206 more\n"))
     }
 
     @Test("tells of events that were all refused, and of a task with a line feed in its name")
@@ -89,5 +113,12 @@ struct ReportTests {
         #expect(folder.text("boot.txt") == report.table && folder.text("boot.svg") == report.picture)
         #expect(folder.text("boot.json") == report.trace)
         #expect(report.write(to: "/proc/nowhere")?.hasPrefix("/proc/nowhere/boot.txt could not be written: ") == true)
+        unlink("\(folder.path)/boot.txt")
+        try #require(symlink("/dev/full", "\(folder.path)/boot.txt") == 0)
+        #expect(report.write(to: folder.path)?.hasSuffix("/boot.txt could not be written: No space left on device") == true)
+        // The report had been made when its note came, which nobody saw.
+        let app = try await AppTasks.booted([], options: testOptions { $0.explanationFolder = "/proc/nowhere" })
+        let notes = await app.over().notes
+        #expect(notes.count == 1 && notes[0].hasPrefix("/proc/nowhere/boot.txt could not be written: "), "\(notes)")
     }
 }

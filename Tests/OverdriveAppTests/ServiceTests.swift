@@ -73,6 +73,11 @@ struct ServiceTests {
         let app = AppTasks.build(serviceProviders: [One(), Named()], options: testOptions())
         try await app.booted()
         await app.over()
+        let locator = ServiceLocator()
+        #expect(throws: AppError.self) { try locator.addBuildTasks { [One(), Other()] } }
+        #expect(throws: ServiceError.self) { try locator.resolve(Console.self) }  // nothing is registered then
+        try locator.addBuildTasks { [One()] }
+        #expect(locator.module(for: Console.self).name == "console")
     }
 
     @Test("that are missing are one sentence with the type and who asked")
@@ -81,8 +86,12 @@ struct ServiceTests {
         let error = #expect(throws: ServiceError.self) { try locator.resolve(Console.self) }
         let sentence = error?.description ?? ""
         #expect(sentence.contains("ServiceTests.Console is not registered, and OverdriveAppTests/ServiceTests.swift:"))
-        locator.add { Register(String.self) { (try? locator.resolve(Console.self))?.name ?? "none" } }
-        #expect(locator.module(for: String.self) == "none")
+        locator.add {
+            Register(String.self) {
+                do { return try locator.resolve(Console.self).name } catch { return "\(error)" }
+            }
+        }
+        #expect(locator.module(for: String.self).contains("the registration of Swift.String, at OverdriveAppTests/ServiceTests.swift:"))
     }
 
     @Test("that are missing end the program where nobody can catch it")
@@ -117,27 +126,38 @@ struct ServiceTests {
         #expect(said.all.count == 1)
     }
 
-    @Test("that need each other from two threads are named, too: neither waits for ever")
-    func circleAcrossThreads() {
+    @Test("that need each other from two threads are named, too: neither waits for ever", arguments: [false, true])
+    func circleAcrossThreads(isNested: Bool) {
         let (locator, said) = (ServiceLocator(), Log<String>())
-        let (hasA, hasB) = (Gate(), Gate())
+        let (hasA, hasB, thread) = (Gate(), Gate(), Log<String>())
         locator.add {
             Register(.unique) { () -> A in
+                thread.note(thisThread())
                 hasA.open()
                 hasB.pass()
+                if isNested {
+                    _ = locator.module(for: C.self)
+                    return A()
+                }
                 do { _ = try locator.resolve(B.self) } catch { said.note("\(error)") }
                 return A()
+            }
+            Register(.unique) { () -> C in
+                do { _ = try locator.resolve(B.self) } catch { said.note("\(error)") }
+                return C()
             }
             Register(.unique) { () -> B in
                 hasB.open()
                 hasA.pass()
+                if isNested { #expect(comesToRest(Set(thread.all))) }  // that one waits first
                 do { _ = try locator.resolve(A.self) } catch { said.note("\(error)") }
                 return B()
             }
         }
-        onThreads(2) { thread in
-            if thread == 0 { _ = locator.module(for: A.self) } else { _ = locator.module(for: B.self) }
-        }
+        #expect(
+            onThreads(2, within: 60) { thread in
+                if thread == 0 { _ = locator.module(for: A.self) } else { _ = locator.module(for: B.self) }
+            })
         #expect(said.all.count == 1, "\(said.all)")
         #expect(said.all.joined().contains("can never be made"))
     }
@@ -252,5 +272,19 @@ struct ServiceTests {
         #expect(census.alive == 1)
         locator.removeAll()
         #expect(census.alive == 0)
+        // Two threads resolve it at once, and one has made it in vain.
+        let meeting = Meeting(of: 2)
+        locator.add {
+            Register(.new) { () -> Tracked in
+                #expect(meeting.attend())
+                return census.newborn()
+            }
+        }
+        do {
+            let injected = Injected<Tracked>(in: locator)
+            onThreads(2) { _ in injected().touch() }
+            #expect(census.alive == 1)
+        }
+        #expect(eventually { census.alive == 0 })
     }
 }
