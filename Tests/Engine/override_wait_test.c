@@ -170,6 +170,42 @@ HELD(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be)
     od_group_release(group);
 }
 
+static struct {
+    od_group *group;
+    int32_t band;
+} lends;
+
+static void *leave_when_that_alone_is_lent(void *unused)
+{
+    assert_comes_true(overridden() == 1u << 4 * lends.band); /* as the main thread's, the highest */
+    od_group_leave(lends.group);
+    return unused;
+}
+
+/* No lower one than the queue's own. */
+TEST(what_is_to_come_to_a_queue_is_waited_for_in_its_band_or_a_higher_one)
+{
+    static const int32_t given[] = {OD_QUEUE_BAND, OD_BAND_DEFAULT, OD_BAND_BACKGROUND},
+                         lent[] = {OD_BAND_UTILITY, OD_BAND_DEFAULT, OD_BAND_UTILITY};
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
+    od_group *group = od_group_create();
+
+    run_in(queue, no_job, NULL); /* from here on it is open */
+    for (int each = 0; each < 3; each++) {
+        pthread_t leaver;
+
+        od_group_enter(group);
+        lends.group = group;
+        lends.band = lent[each];
+        pthread_create(&leaver, NULL, leave_when_that_alone_is_lent, NULL);
+        assert_true(od_group_wait_for(group, queue, given[each], 2 * HANG_NS));
+        pthread_join(leaver, NULL);
+    }
+    od_group_release(group);
+    end_pool(pool, queue);
+}
+
 static atomic_int waits_in_the_middle; /* the thread */
 
 static void *wait_in_the_middle(void *group)
