@@ -209,14 +209,14 @@ static bool make_often(maker *make, int granted, int times)
 
 MEMORY_TEST(whichever_piece_of_memory_is_missing_the_others_are_given_back)
 {
-    enum { TIMES = 100 };
+    enum { TIMES = 50 };
     static maker *const makers[] = {make_a_machine, make_a_pool, follow_other_cpus};
     od_pool_options options = options_for(0);
 
     options.placement = OD_PLACEMENT_CORE;
     follower = pool_with(options, (odi_pool_world){.source = &bare});
     for (int i = 0; i < 3; i++) {
-        for (int granted = 0; !make_often(makers[i], granted, 10); granted++) { /* the C library keeps some */
+        for (int granted = 0; !make_often(makers[i], granted, TIMES); granted++) { /* the C library keeps some */
             size_t before = mallinfo2().uordblks;
             (void)make_often(makers[i], granted, TIMES);
             if (mallinfo2().uordblks > before + TIMES * 24) /* the C library keeps some for good, once; no piece is smaller than 32 */
