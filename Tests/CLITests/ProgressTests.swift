@@ -27,6 +27,15 @@ struct QuantityTests {
     }
 
     @Test(
+        "durations in words have as many digits as a reader wants",
+        arguments: [
+            (0, "0 µs"), (999, "999 µs"), (3_450, "3.4 ms"), (1_090_000, "1.09 s"), (61_999_999, "61.99 s"),
+        ])
+    func words(microseconds: Int, text: String) {
+        #expect(Duration.microseconds(microseconds).inWords == text)
+    }
+
+    @Test(
         "durations are clocks, rounded up",
         arguments: [
             (0.0, "0:00"), (0.1, "0:01"), (59, "0:59"), (59.5, "1:00"), (754, "12:34"), (3723, "1:02:03"),
@@ -65,6 +74,9 @@ struct RateMeterTests {
         #expect(abs(rate - 10) < 0.001)
         let left = try #require(meter.secondsLeft(to: 1200))
         #expect(abs(left - 10) < 0.001)
+        var jumps = RateMeter()
+        for second in 0...10 { jumps.note(second < 6 ? 0 : 100, at: Double(second)) }
+        #expect(jumps.rate == 20)  // since the fifth second, and not since the sixth
     }
 
     @Test("gives no end while nothing moves, and none in the past")

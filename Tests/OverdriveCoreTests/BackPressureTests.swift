@@ -83,7 +83,7 @@ struct BackPressureTests {
             let queue = TaskQueue(pendingLimit: 1, policy: policy, scheduler: makeScheduler())
             #expect(queue.backPressure == policy)
             queue.suspend()
-            try queue.tryAsync {}
+            try queue.tryAsync(flags: .barrier) { queue.assertOnQueueAsBarrier() }
             #expect(throws: TaskQueue.PendingLimitReached.self) { try queue.tryAsync {} }
             queue.resume()
             queue.waitUntilAllTasksAreFinished()
@@ -98,7 +98,7 @@ struct BackPressureTests {
         let open = TaskQueue(scheduler: makeScheduler())
         #expect(open.pendingLimit == nil)
         #expect(open.backPressure == nil)
-        for _ in 0..<100 { try open.tryAsync {} }
+        for _ in 0..<100 { try open.tryAsync(flags: .barrier) { open.assertOnQueueAsBarrier() } }
         open.waitUntilAllTasksAreFinished()
     }
 

@@ -19,17 +19,22 @@ struct ConcurrentPerformTests {
         var isExact: Bool { times.allSatisfy { $0.count == 1 } }
     }
 
-    @Test("lets workers help, on the scheduler that the caller is on")
-    func workersHelp() {
+    @Test("lets workers help, on the scheduler that the caller is on or says, with the caller's quality of service", arguments: [false, true])
+    func workersHelp(isOnScheduler: Bool) {
         let scheduler = makeScheduler(workers: 3)
         let threads = Mutex<Set<UInt>>([])
         let strangers = Counter()
-        let queue = TaskQueue(scheduler: scheduler)
+        let queue = TaskQueue(qos: .utility, scheduler: scheduler)
         queue.async {
-            TaskQueue.concurrentPerform(iterations: 3) { _ in
-                if !scheduler.isCurrent { strangers.add() }
+            let body: @Sendable (Int) -> Void = { _ in
+                if !scheduler.isCurrent || TaskQueue.QoS.current != .utility { strangers.add() }
                 threads.withLock { _ = $0.insert(threadIdentity()) }
                 _ = eventually { threads.withLock { $0.count == 3 } }
+            }
+            if isOnScheduler {
+                scheduler.concurrentPerform(iterations: 3, execute: body)
+            } else {
+                TaskQueue.concurrentPerform(iterations: 3, execute: body)
             }
         }
         queue.waitUntilAllTasksAreFinished()

@@ -29,6 +29,7 @@ struct MachineTests {
         #expect(machine.nodes.last?.distances.last == 10)
         #expect(machine.workerCount == 8)
         #expect(machine.explanation == "affinity 8 -> 8 workers")
+        #expect(machine.explanation(forRequested: 0) == machine.explanation(forRequested: 1))
     }
 
     @Test("what the files do not say is nil")

@@ -15,6 +15,17 @@ struct MainQueueTests {
         #expect(count == 1)
     }
 
+    @Test("is where a closure is that came to it by libdispatch")
+    func itself() async {
+        let key = TaskQueue.SpecificKey<Int>()
+        TaskQueue.main.setSpecific(key: key, value: 7)
+        let (label, value) = await withCheckedContinuation { continuation in
+            DispatchQueue.main.async { continuation.resume(returning: (TaskQueue.currentLabel, TaskQueue.getSpecific(key: key))) }
+        }
+        #expect(label == TaskQueue.main.label && value == 7)
+        TaskQueue.main.setSpecific(key: key, value: nil)
+    }
+
     @Test("counts what is pending, and is drained when all of it ran")
     func pending() async {
         let runs = Counter()

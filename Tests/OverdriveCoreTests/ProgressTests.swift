@@ -38,6 +38,12 @@ struct ProgressTests {
         queue.trackProgress()
         #expect(queue.progress.map { [$0.total, $0.done] } == [0, 0])
         #expect(queue.progress?.fraction == 1)
+        // Ages are no more than a duration in nanoseconds can be.
+        queue.trackProgress(total: .max)
+        #expect(queue.progress?.timeLeft == nil)
+        queue.async {}
+        #expect(eventually { queue.progress?.timeLeft != nil })
+        #expect(queue.progress?.timeLeft == .seconds(9_000_000_000))
     }
 
     @Test("tells what failed and what was taken back")

@@ -45,13 +45,14 @@ struct TimerTests {
     @Test("Durations beyond the clock's ends are these ends", arguments: [1, -1])
     func beyond(sign: Int) {
         let runs = Counter()
-        let far = Duration.seconds(Int64.max / 2) * sign
-        queue.asyncAfter(far) { runs.add() }
-        queue.asyncAfter(deadline: .now + far) { runs.add() }
+        for far in [Duration.seconds(Int64.max / 2), .seconds(9_223_372_036) + .milliseconds(999)] {
+            queue.asyncAfter(far * sign) { runs.add() }
+            queue.asyncAfter(deadline: .now + far * sign) { runs.add() }
+        }
         queue.asyncAfter(.milliseconds(1)) { runs.add(10) }
         #expect(eventually { runs.count >= 10 })
         queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == (sign < 0 ? 12 : 10))
+        #expect(runs.count == (sign < 0 ? 14 : 10))
     }
 
     @Test("A closure, a call and an item that come later may be barriers, and have their quality of service")
@@ -93,6 +94,12 @@ struct TimerTests {
             }
         }
         #expect(seen == .utility)
+        let inherited: TaskQueue.QoS? = await withCheckedContinuation { continuation in
+            TaskQueue(qos: .utility).async {
+                TaskQueue.main.asyncAfter(.zero, flags: [.enforceQoS, .inheritQoS]) { continuation.resume(returning: .current) }
+            }
+        }
+        #expect(inherited == .utility)
     }
 
     @Test("A timer for ever, never kept, is dropped with the scheduler")

@@ -146,6 +146,14 @@ extension DropIn {
                 queue.underlyingQueue = .global()
             },
             Scene(
+                "an underlying queue for one that has a barrier",
+                says: "OperationQueue.underlyingQueue was set while operations are in the queue") {
+                let queue = OperationQueue()
+                queue.isSuspended = true
+                queue.addBarrierBlock {}
+                queue.underlyingQueue = .global()
+            },
+            Scene(
                 "a target that runs on libdispatch, once the queue is made",
                 says: "DispatchQueue.setTarget(queue:) of \"journal\" to \"com.apple.main-thread\", which runs on libdispatch") {
                 DispatchQueue(label: "journal", attributes: .initiallyInactive).setTarget(queue: .main)

@@ -30,6 +30,7 @@ extension DropIn {
             #expect(crowd.most == 1)
             #expect(balance.value == 901)
             #expect(queue.underlying === theirs)
+            #expect(DispatchQueue(label: "quiet", qos: .utility).underlying.qos == .utility)
             #expect(DispatchQueue.main.underlying.label == "com.apple.main-thread")
         }
 
@@ -63,13 +64,26 @@ extension DropIn {
         func barrier() {
             let queue = DispatchQueue(label: "shared", attributes: .concurrent)
             let (theirs, crowd, group, beside) = (queue.underlying, Crowd(), DispatchGroup(), Box(0))
-            for _ in 0..<200 {
-                group.enter()
+            let (nothing, ended) = (DispatchGroup(), DispatchWorkItem {})
+            ended.perform()
+            for round in 0..<200 {
+                for _ in 0..<2 { group.enter() }
                 theirs.async {
                     crowd.visit { usleep(100) }
                     group.leave()
                 }
-                queue.async(group: group, flags: .barrier) { beside.value += crowd.now }
+                let item = DispatchWorkItem(flags: .barrier) {
+                    beside.value += crowd.now
+                    usleep(200)
+                    beside.value += crowd.now
+                    group.leave()
+                }
+                switch round % 4 {
+                case 0: queue.async(flags: .barrier) { item.perform() }
+                case 1: queue.async(execute: item)
+                case 2: nothing.notify(queue: queue, work: item)
+                default: ended.notify(queue: queue, execute: item)
+                }
             }
             group.wait()
             #expect(beside.value == 0)

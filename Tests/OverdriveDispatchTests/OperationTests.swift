@@ -1,8 +1,9 @@
 import Foundation
 import OverdriveCore
-import OverdriveDispatch
 import TestSupport
 import Testing
+
+@testable import OverdriveDispatch
 
 /// An operation as programs write them that finish later: with states of their own, announced by name.
 private final class LateOperation: Operation, @unchecked Sendable {
@@ -352,6 +353,15 @@ extension DropIn {
             queue.waitUntilAllOperationsAreFinished()
             #expect((1...2).contains(crowd.most))
             #expect(OperationQueue.defaultMaxConcurrentOperationCount == -1)
+        }
+
+        @Test("what was ready and is taken out is counted no more")
+        func readyCount() {
+            let operations = (0..<2).map { _ in BlockOperation {} }
+            var ready = ReadyOperations()
+            for (number, op) in operations.enumerated() { ready.insert(op, number, .normal) }
+            ready.remove(0, .normal)
+            #expect(ready.count == 1 && ready.takeFirst() === operations[1] && ready.count == 0)
         }
 
         @Test("a limit that is lowered holds for those whose turn in the underlying queue is still to come")

@@ -188,6 +188,7 @@ extension DropIn {
             }
             queue.asyncAfter(wallDeadline: .now() + .milliseconds(1)) { group.leave() }
             queue.asyncAfter(deadline: .distantFuture) { log.note("never") }
+            queue.asyncAfter(deadline: .distantFuture, execute: DispatchWorkItem { log.note("never") })
             let cancelled = DispatchWorkItem { log.note("cancelled") }
             queue.asyncAfter(deadline: .now() + 0.01, execute: cancelled)
             cancelled.cancel()

@@ -464,6 +464,13 @@ extension DropIn {
             }
             done.wait()
             #expect(text.value == "two")
+            done.enter()
+            let over = try #require(
+                DispatchIO(type: .random, path: path, oflag: O_WRONLY, mode: 0, queue: queue) { _ in done.leave() })
+            over.write(offset: 4, data: Array("TWO".utf8).withUnsafeBytes { DispatchData(bytes: $0) }, queue: queue) { _, _, _ in }
+            over.close()
+            done.wait()
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "one TWO three")
             let (wide, crowd) = (DispatchQueue(label: "wide", attributes: .concurrent), Crowd())
             file.setLimit(highWater: 1)
             done.enter()
@@ -522,8 +529,31 @@ extension DropIn {
             group.wait()
             #expect(eventually { log.all.contains("barrier") })
             #expect(log.all.filter { $0 != "barrier" }.suffix(2) == ["abcdefghi", "jkl"], "\(log.all)")
+            // What waits for more is told when the interval is over.
+            let patient = DispatchIO(type: .stream, fileDescriptor: reads, queue: queue) { _ in group.leave() }
+            patient.setLimit(lowWater: 100)
+            patient.setInterval(interval: .milliseconds(1), flags: .strictInterval)
+            let few = DispatchSemaphore(value: 0)
+            for _ in 0..<2 { group.enter() }
+            patient.read(offset: 0, length: 100, queue: queue) { isDone, data, _ in
+                if !isDone, data?.count == 3 { few.signal() }
+                if isDone { group.leave() }
+            }
+            write(writes, "few", 3)
+            few.wait()
+            patient.close(flags: .stop)
+            group.wait()
             close(reads)
             close(writes)
+        }
+
+        @Test("an interval is a nanosecond at least, and one beyond the clock's end is never")
+        func intervals() {
+            let intervals: [(DispatchTimeInterval, Int64?)] = [
+                (.nanoseconds(0), 1), (.microseconds(-3), 1), (.seconds(.min), 1), (.milliseconds(7), 7_000_000),
+                (.seconds(.max), nil), (.never, nil),
+            ]
+            for (interval, nanoseconds) in intervals { #expect(interval.nanoseconds == nanoseconds, "\(interval)") }
         }
 
         @Test("a channel's handlers on a concurrent queue come one at a time, in order")

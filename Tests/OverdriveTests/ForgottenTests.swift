@@ -13,6 +13,8 @@ struct ForgottenTests {
         private let emitter = Mutex<Task<Int>.Emitter?>(nil)
         func put(_ emit: Task<Int>.Emitter) { emitter.withLock { $0 = emit } }
         func take() -> Task<Int>.Emitter? { emitter.withLock { $0.take() } }
+        func dropInLock() { emitter.withLock { $0 = nil } }
+        var isEmpty: Bool { emitter.withLock { $0 == nil } }
     }
 
     @Test("A lost callback is a failure, which is attempted again where it is to be", arguments: [true, false])
@@ -47,10 +49,14 @@ struct ForgottenTests {
             held.put(emit)
             return {}
         }
+        // Whoever lets go of it may hold a lock that a handler wants.
+        let seen = Log<Bool>()
+        task.onError { _ in seen.note(held.isEmpty) }
         if onQueue { TaskQueue().add(task: task) } else { task.start() }
         #expect(eventually { task.isExecuting && !task.standing.isInBody })
-        held.take()?(.update(1))
+        held.dropInLock()
         #expect(task.wait(timeout: .seconds(300)) == .success)
+        #expect(eventually { seen.all == [true] })
         guard case .abandoned? = task.result?.error as? TaskError else {
             Issue.record("\(String(describing: task.result))")
             return

@@ -106,6 +106,12 @@ struct GraphTests {
         #expect(!waiting.add(dependency: never), "it is too late")
         never.cancel()
         #expect(await never.result().error is CancellationError)
+        // Over, or about to be.
+        let (cancelled, removed) = (Task.inline {}, Log<Bool>())
+        cancelled.add(dependency: never)
+        cancelled.onCancel { removed.note(cancelled.remove(dependency: never)) }
+        cancelled.cancel()
+        #expect(removed.all == [false])
     }
 
     @Test("dependencies are in the order in which they were added, whichever are removed")

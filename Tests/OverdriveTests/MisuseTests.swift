@@ -26,6 +26,14 @@ struct MisuseTests {
             queue.add(task: task)
         },
         Scene(
+            "a cancelled task that is added twice",
+            says: "TaskQueue.add(task:) of a Task<()>, which was added or started before: make a new task"
+        ) {
+            let task = Task.inline {}
+            task.cancel()
+            for _ in 0..<2 { TaskQueue().add(task: task) }
+        },
+        Scene(
             "a body that is missing",
             says: "Task.run() of a Task<Int> is not overridden: override it, without calling super, or make the task from a "
                 + "closure"

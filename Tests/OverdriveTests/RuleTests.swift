@@ -135,6 +135,7 @@ struct RuleTests {
         #expect(task.contains(observer: Derived.self) && task.contains(observer: Base.self))
         #expect(task.remove(observer: Derived.self) && task.observers.count == 1)
         #expect(!task.contains(observer: Derived.self))
+        #expect(!Task.inline(observers: [Derived()]) {}.contains(observer: Base.self))
         #expect(task.remove(condition: Base.self) && task.conditions.isEmpty)
         #expect(!task.remove(condition: Base.self))
     }
