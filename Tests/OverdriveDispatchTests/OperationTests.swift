@@ -355,6 +355,21 @@ extension DropIn {
             #expect(OperationQueue.defaultMaxConcurrentOperationCount == -1)
         }
 
+        @Test("a barrier runs once, whatever is changed while it does")
+        func barrierRunsOnce() {
+            let (queue, gate, runs) = (OperationQueue(), Gate(), Counter())
+            queue.addBarrierBlock {
+                runs.add()
+                gate.pass()
+            }
+            #expect(eventually { gate.arrivals == 1 })
+            queue.maxConcurrentOperationCount = 2
+            queue.addOperation { runs.add(10) }
+            gate.open()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(runs.count == 11)
+        }
+
         @Test("what was ready and is taken out is counted no more")
         func readyCount() {
             let operations = (0..<2).map { _ in BlockOperation {} }
