@@ -495,6 +495,12 @@ struct AsyncTests {
         below.qos = .background
         TaskQueue(qos: .utility).add(task: below)
         #expect(try await below.value == .utility)
+        let seen = Log<TaskQueue.QoS?>()
+        let look: @Sendable () -> Void = { seen.note(.current) }
+        let blocks = BlockTask(blocks: [look, look, look])
+        TaskQueue(qos: .utility).add(task: blocks)
+        try await blocks.value
+        #expect(seen.all == [.utility, .utility, .utility])
     }
 
     @Test("Handlers of the end are called, though their queue takes them back")

@@ -221,6 +221,16 @@ struct ChainTests {
         #expect(other.isCancelled)
     }
 
+    @Test("What is switched to the main queue comes at once where the main thread brings it")
+    @MainActor
+    func switchedOnMain() {
+        let ((source, emit), seen) = (spoken(), Log<Int>())
+        let switched = source.switchTo(.main).onUpdate { seen.note($0) }
+        switched.start()
+        emit(.value(1))
+        #expect(seen.all == [1] && switched.result?.value == 1)
+    }
+
     @Test("The task of the update before is cancelled, whoever holds it, where the chain has begun it")
     func cancelsTheOneBefore() {
         let (source, emit) = spoken()

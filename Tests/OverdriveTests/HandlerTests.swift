@@ -66,6 +66,23 @@ struct HandlerTests {
         gaveUp.start()
         gaveUp.onCancel { told.add() }
         #expect(told.count == 1)
+        let givesUp = Task.inline { throw CancellationError() }
+        givesUp.onCancel { told.add() }
+        givesUp.start()
+        #expect(told.count == 2)
+    }
+
+    @Test("What a body that was finished from within returns is called as it returns")
+    func cleanupOfFinished() {
+        let (holder, cleaned) = (Holder<Task<Int>?>(nil), Counter())
+        let task = Task<Int> { _ in
+            holder.value?.finish(with: .value(1))
+            return { cleaned.add() }
+        }
+        holder.value = task
+        task.start()
+        #expect(cleaned.count == 1)
+        holder.value = nil
     }
 
     @Test("run on the queue that is asked for")
