@@ -107,7 +107,8 @@ enum Scenes {
         final class Base: AppTask, @unchecked Sendable {
             override func main() { note("base up"); setFinished() }
             override func stop() async throws {
-                try await AsyncTask<Never, Never>.sleep(for: .milliseconds(20))
+                // Longer than closures have to return.
+                try await AsyncTask<Never, Never>.sleep(for: .milliseconds(400))
                 note("base stopped")
             }
         }

@@ -69,7 +69,9 @@ struct ReportTests {
 
     @Test("has a picture that is XML, with a bar for each task")
     func picture() async throws {
-        let document = try XMLDocument(data: Data(try await report().picture.utf8))
+        let picture = try await report().picture
+        #expect(picture.contains(">a &lt;quick&gt; &amp; &quot;odd&quot;<"))
+        let document = try XMLDocument(data: Data(picture.utf8))
         let bars = try document.nodes(forXPath: "//*[local-name()='rect'][@rx]")
         #expect(bars.count == 3)
     }

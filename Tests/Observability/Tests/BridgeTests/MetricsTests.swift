@@ -27,6 +27,38 @@ struct MetricsTests {
         #expect(backend.counterTotal(label: "overdrive.threads.failed") == 0)
     }
 
+    @Test("are the scheduler's own counts, each under its name")
+    func names() throws {
+        let backend = TestMetrics()
+        let scheduler = try Scheduler(workers: 3, name: "named")
+        let queue = TaskQueue(maxConcurrentTaskCount: 2, scheduler: scheduler)
+        let before = scheduler.metrics
+        let metrics = SchedulerMetrics(of: scheduler, factory: backend)
+        for _ in 0..<100 { queue.async { queue.async {} } }
+        queue.waitUntilAllTasksAreFinished()
+        queue.suspend()
+        for _ in 0..<5 { queue.async {} }
+        _ = queue.cancelAll()
+        queue.resume()
+        let _: ShutdownReport = scheduler.shutdown(deadline: .seconds(60))  // and nothing is counted from then on
+        metrics.report()
+        let now = scheduler.metrics
+        let counters: [(String, (Scheduler.Metrics) -> Int)] = [
+            ("closures.executed", { $0.executed }), ("closures.cancelled", { $0.cancelled }),
+            ("closures.stolen", { $0.stolen.reduce(0, +) }), ("closures.outside", { $0.injectorClosures }),
+            ("closures.callers", { $0.ranOnCallers }), ("parks", { $0.parks }), ("wakes.useful", { $0.usefulWakes }),
+            ("wakes.spurious", { $0.spuriousWakes }), ("steals.failed", { $0.failedSteals }),
+            ("forks.stolen", { $0.stolenForks }), ("threads.started", { $0.threadsStarted }),
+            ("threads.failed", { $0.threadFailures }), ("spares.capped", { $0.spareCapReached }), ("warnings", { $0.warnings }),
+        ]
+        for (name, count) in counters {
+            #expect(backend.counterTotal(label: "overdrive.\(name)") == Int64(count(now) - count(before)), "\(name)")
+        }
+        for (name, value) in [("workers", now.workers), ("workers.active", now.active), ("spares.most", now.mostSpares)] {
+            #expect(backend.meters(label: "overdrive.\(name)").first?.values.last == Double(value), "\(name)")
+        }
+    }
+
     @Test("are reported again and again, and once more at the end")
     func run() async throws {
         let backend = TestMetrics()

@@ -88,10 +88,26 @@ struct ServiceTaskTests {
             #expect(said.contains("\"job\" failed") && said.hasSuffix(": " + reason), "\(said)")
             #expect(log.all.last == "base stopped")
         }
+        // Nobody waits for its readiness any more.
+        let unready = ServiceTask(Ending(error: Broken())) {
+            do { try await _Concurrency.Task.sleep(for: .seconds(36_000)) } catch { log.note("not waited for") }
+        }
+        #expect(await build([unready]).ended().failure == .taskFailed(task: "\"Ending\"", reason: "the disk is full"))
+        await log.has("not waited for")
         let app = build([ServiceTask(Ending(error: nil), name: "migration", mayReturn: true)])
         try await app.booted()
         app.end()
         #expect(await app.ended().exitCode == 0)
+    }
+
+    @Test("that throws at its shutdown has a note of it in the report")
+    func throwsAtShutdown() async throws {
+        let log = Log()
+        let app = build([ServiceTask(Waiting(name: "server", log: log, error: Broken()), name: "server")])
+        await log.has("server runs")
+        try await app.booted()
+        app.end()
+        #expect(await app.ended().notes == ["\"server\" did not stop well: the disk is full"])
     }
 
     @Test("that does not shut down is cancelled when its budget is spent, and by a second request")
@@ -137,12 +153,14 @@ struct Broken: Error, CustomStringConvertible { var description: String { "the d
 struct Waiting: Service {
     let name: String
     let log: Log
+    var error: Broken?
 
     func run() async throws {
         log.note("\(name) runs")
         do {
             try await gracefulShutdown()
             log.note("\(name) shut down")
+            if let error { throw error }
         } catch {
             log.note("\(name) cancelled")
             throw error
