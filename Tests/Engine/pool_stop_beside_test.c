@@ -248,15 +248,19 @@ static struct {
     od_pool *pool;
     gate door;
     atomic_ullong ran;
+    uint64_t jobs;
     atomic_bool run;
 } late_start;
 
 static void run_what_was_taken(void *unused)
 {
     gate_pass(&late_start.door);
-    odi_store_relaxed(&odi_worker_self->jobs, odi_load_relaxed(&odi_worker_self->jobs) - 1); /* as between two */
+    uint64_t between = odi_load_relaxed(&odi_worker_self->jobs) - 1;
+
+    odi_store_relaxed(&odi_worker_self->jobs, between);
     odi_worker_run(odi_worker_self, odi_job_plain(count_job, &late_start.ran, 0), ODI_RECORD_CANCELLED);
-    odi_store_relaxed(&odi_worker_self->jobs, odi_load_relaxed(&odi_worker_self->jobs) + 1);
+    late_start.jobs = odi_load_relaxed(&odi_worker_self->jobs) - between;
+    odi_store_relaxed(&odi_worker_self->jobs, between + 1);
     atomic_store(&late_start.run, true);
 }
 
@@ -270,6 +274,7 @@ TEST(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more)
     gate_open(&late_start.door);
     assert_comes_true(atomic_load(&late_start.run));
     assert_int_equal(atomic_load(&late_start.ran), 0);
+    assert_int_equal(late_start.jobs, 0); /* or a stop takes it for stuck in what it never began */
     assert_int_equal(metrics_of(late_start.pool).cancelled, 1);
     assert_int_equal(od_pool_free(late_start.pool), OD_OK);
 }
