@@ -210,6 +210,37 @@ struct WaitingTests {
         #expect(task.wait(timeout: .zero) == .success && completions.count == 1)
     }
 
+    @Test("Who waits for a queue waits for the task that its last closure adds, too", arguments: [false, true])
+    func addedByTheLast(suspends: Bool) {
+        let (queue, gate, waited, emitters) = (TaskQueue(), Gate(), Log<Bool>(), Log<Task<Int>.Emitter>())
+        let task = Task<Int> { emit in
+            emitters.note(emit)
+            return {}
+        }
+        queue.async {
+            gate.pass()
+            queue.add(task: task)
+        }
+        if suspends {
+            AsyncTask(executorPreference: Scheduler.shared) {
+                await queue.drained()
+                waited.note(task.isFinished)
+            }
+        } else {
+            onThread {
+                queue.waitUntilAllTasksAreFinished()
+                waited.note(task.isFinished)
+            }
+        }
+        usleep(20_000)  // it waits for the closure
+        gate.open()
+        #expect(eventually { emitters.all.count == 1 })
+        usleep(20_000)  // and is back, where it does not wait for the task
+        emitters.all[0](.value(1))
+        #expect(eventually { waited.all.count == 1 })
+        #expect(waited.all == [true])
+    }
+
     @Test("Conditions are asked while Swift's own threads are blocked")
     func conditions() async {
         struct Late: TaskCondition {
