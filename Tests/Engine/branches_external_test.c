@@ -240,13 +240,18 @@ TEST(a_worker_takes_no_fork_while_an_external_thread_has_its_place)
     memset(&room, 0, sizeof room);
     od_forks_enter(pool, &scope);
     od_fork_slot *branch = od_fork(note_room, NULL);
+    odi_store_relaxed(&pool->team.held_back, false); /* as after a wait in which nobody came by the fork */
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     bool looked = COMES_TRUE(atomic_load(&ran) == 1) && COMES_TRUE(idle_ones_sleep(pool, 1));
     int taken = atomic_load(&room.started);
+    od_blocking_begin();
+    bool came = COMES_TRUE(atomic_load(&room.started) == 1); /* it has noted that the fork waits */
+    od_blocking_end();
     od_join(branch, note_room, NULL);
     od_forks_leave(&scope);
     assert_true(looked);
     assert_int_equal(taken, 0);
+    assert_true(came);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 

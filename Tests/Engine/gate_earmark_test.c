@@ -40,6 +40,11 @@ SCENE(many_callers_from_outside_are_lent_holders_places,
       "thread 70 {inside o; come; synced; go}; t.waiting -> 70; open Go; join; wait o; wait t; synced = 72; "
       "pool.most <= 2; t.owes -> 0")
 
+/* The holders go on while some are left: each of these comes into the line again. */
+SCENE(callers_that_are_left_when_holders_go_on_stand_in_the_line,
+      "10 times: queue t width 2; queue o width 30 on t; add t 2 " HOLDER "; Go -> 2; thread 40 {inside o; come; synced; go}; "
+      "t.waiting -> 30; open Go; join; wait o; wait t; synced = 42; pool.most <= 2; t.owes -> 0")
+
 /* The holders come first; the caller's turn in the queue comes while they wait there. */
 SCENE(a_caller_that_comes_later_is_lent_one_too,
       "queue t width 3; queue o width 1 on t; hold o Door; thread {inside o; come; synced; go}; o.waiting -> 1; "
