@@ -21,6 +21,8 @@ let package = Package(
         .executableTarget(
             name: "empty-items", dependencies: [.product(name: "OverdriveBatch", package: "overdrive")]),
         .executableTarget(
+            name: "readme", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
             name: "histogram", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
         .executableTarget(
             name: "build-graph", dependencies: [.product(name: "Overdrive", package: "overdrive")]),

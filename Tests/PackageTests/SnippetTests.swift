@@ -196,32 +196,29 @@ struct ArticleTests {
         """
 }
 
-/// The sample at the beginning of README.md compiles as it stands.
-@Suite("The first sample")
+/// The program at the beginning of README.md compiles as it stands. Examples/check runs it.
+@Suite("The README's program")
 struct ReadmeTests {
     @Test("compiles")
     func compiles() throws {
         let text = try String(contentsOf: ClientTests.package.appendingPathComponent("README.md"), encoding: .utf8)
-        let sample = try #require(text.split(separator: "```swift\n").dropFirst().first?.split(separator: "```").first)
-        #expect(sample.contains("Parallel().sort"))
-        let said = try Typecheck.errors(in: prelude + sample)
-        #expect(said == "", "\(said)")
+        let program = try #require(text.split(separator: "```swift\n").dropFirst().first?.split(separator: "```").first)
+        #expect(program.contains("import OverdriveCore") && program.contains("Parallel.map"))
+        let errors = try Typecheck.errors(in: String(program))
+        #expect(errors == "", "\(errors)")
     }
 
-    /// What it takes for granted.
-    private let prelude = """
-        struct Image: Sendable {}
-        struct Table: Sendable { func rebuild() {} }
-        final class Lines: Sendable { func append(_ line: String) {} }
-        func convert(_ file: String) {}
-        func checksum(of bytes: [UInt8]) -> String { "" }
-        func upload(_ digest: String) {}
-        func renderAll() async {}
-        func process(_ image: Image) {}
-        func sum(_ numbers: [Int]) -> Int { 0 }
-        func report() {}
-        let (files, images, left, right, bytes) = ([""], [Image()], [1], [2], [UInt8(1)])
-        let (lines, table) = (Lines(), Table())
+    @Test("is the file that Examples/check builds and runs")
+    func isExample() throws {
+        let package = ClientTests.package
+        let text = try String(contentsOf: package.appendingPathComponent("README.md"), encoding: .utf8)
+        let example = try String(contentsOf: package.appendingPathComponent("Examples/Sources/readme/main.swift"), encoding: .utf8)
+        #expect(text.contains("```swift\n\(example)```"))
+    }
 
-        """
+    @Test("has at most 180 lines")
+    func length() throws {
+        let text = try String(contentsOf: ClientTests.package.appendingPathComponent("README.md"), encoding: .utf8)
+        #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 181)
+    }
 }

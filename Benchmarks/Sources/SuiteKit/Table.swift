@@ -50,8 +50,30 @@ public struct Table: Sendable {
         return lines.joined(separator: "\n") + "\n\n" + footer + "\n"
     }
 
-    /// For the README: Overdrive's time, and of the others only how many times as long they take.
+    /// All rows as Markdown: Overdrive's time, and for each other contender how many times as long it takes.
     public var brief: String { markdown(rows(brief: true)) }
+
+    /// The README's rows: the workload's identifier, and a description for readers who do not know the suite.
+    public static let headlines = [
+        ("spawn-outside", "submit a closure"), ("fib", "fork and join"), ("blocked", "16 closures that each sleep 50 ms, unannounced"),
+        ("dag-chain", "a chain of dependent tasks"), ("loop-grain-10", "a loop with a 6 ns body"),
+        ("ping-pong", "two queues or actors exchanging messages"),
+    ]
+
+    /// The README's table: six rows of ``brief``, wins and losses, beside three contenders.
+    public var headline: String {
+        let shown = ["libdispatch", "concurrency", "onetbb"].compactMap { id in contenders.firstIndex { $0.id == id } }
+        let mine = contenders.firstIndex { $0.id == "overdrive" } ?? 0
+        let rows = rows(brief: true)
+        var lines = ["| workload | Overdrive | " + shown.map { contenders[$0].title }.joined(separator: " | ") + " |"]
+        lines.append("|---|---:|" + shown.map { _ in "---:|" }.joined())
+        for (id, words) in Self.headlines {
+            guard let row = rows.first(where: { $0[0] == id }) else { continue }
+            let unit = row[1].split(separator: " ")[0]
+            lines.append("| \(words) (`\(id)`) | \(row[2 + mine]) \(unit) | " + shown.map { row[2 + $0] }.joined(separator: " | ") + " |")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
 
     /// What the numbers are and where they come from.
     var footer: String {

@@ -123,8 +123,11 @@ struct TableCommand: ParsableCommand {
     @Flag(help: "As Markdown.")
     var markdown = false
 
-    @Flag(help: "As Markdown with ratios only, as the README has it.")
+    @Flag(help: "As Markdown with ratios only, as docs/benchmarks/table.md has it.")
     var brief = false
+
+    @Flag(help: "As Markdown, the README's rows only.")
+    var headline = false
 
     @Flag(help: "With every contender.")
     var all = false
@@ -132,7 +135,7 @@ struct TableCommand: ParsableCommand {
     func run() throws {
         let results = try Results(contentsOf: result)
         let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all)
-        print(brief ? table.brief : markdown ? table.markdown : table.text, terminator: "")
+        print(headline ? table.headline : brief ? table.brief : markdown ? table.markdown : table.text, terminator: "")
     }
 }
 
