@@ -33,7 +33,7 @@ typedef enum od_placement {
     OD_PLACEMENT_AUTOMATIC = 3 /* node where there are several and the CPUs are ours */
 } od_placement;
 
-/* Bands are served from the highest to the lowest; see od_pool's fairness below. */
+/* Bands are served from the highest to the lowest. */
 typedef enum od_band {
     OD_BAND_USER_INTERACTIVE = 0,
     OD_BAND_USER_INITIATED = 1,

@@ -8,7 +8,7 @@ internal import CScheduler
 //  2. A closure parameter is passed as these two words, in the places of two ordinary parameters.
 //  3. `__owned` passes the context at +1: whoever runs the closure releases it afterwards, once.
 //  4. The function takes its context in the convention's context register and does not consume it.
-// The engine's half is `od_queue_async_closure` (CScheduler/gate/queue.c) and `odi_job_run` (job/job.h).
+// The engine's half is `od_queue_async_closure` (CScheduler/gate/submit.c) and `odi_job_run` (job/job.h).
 
 /// Queues `body`; the engine runs it once, or discards it once, and releases its captures.
 @_silgen_name("od_queue_async_closure")

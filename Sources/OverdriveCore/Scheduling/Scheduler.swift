@@ -84,7 +84,7 @@ internal import Synchronization
     /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
     /// - Ordering: None: threads come with the first closure.
     /// - Threading: Any thread.
-    /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
+    /// - Cost: Reads the machine's limits, 0.2 to 1 ms; starts no thread.
     public convenience init(
         workers: Int? = nil,
         placement: Placement = .automatic,
