@@ -73,7 +73,7 @@ extension Workload {
             units: { Double($0["n", default: 1]) }, oracle: { Oracle.sorted($0["n", default: 0]) }, beside: "mergesort"),
         Workload(
             id: "tree-small", word: "tree-sum",
-            question: "The sum of a tree of 1,023 nodes: two microseconds of work that nobody should wake for.",
+            question: "The sum of a tree of 1,023 nodes: 1 to 4 µs of work, too short to wake a worker for.",
             caution: "The whole job is shorter than a wake-up; best is to leave it alone.",
             unit: .node, family: .trees, quick: ["nodes": 1023], full: ["nodes": 1023],
             units: { Double($0["nodes", default: 1]) }, oracle: { UInt64($0["nodes", default: 1]).sumBelow }),
