@@ -54,22 +54,23 @@ export TSAN_OPTIONS  ?= halt_on_error=1
 .PHONY: help run dist test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
 .DELETE_ON_ERROR:
 
-help:
-	@sed -n '1s/^# //p' Makefile
+help: ## list the targets
+	@awk -F ' ## ' '/^[a-z][^=]*:.* ## / { sub(/:.*/, "", $$1); printf "%-34s %s\n", $$1, $$2 }' $(sort $(filter %Makefile %.mk,$(MAKEFILE_LIST)))
+	@printf '%-34s %s\n' '$(FLAVOURS:%=build-%)' 'build the engine'"'"'s test programs in .build/c/FLAVOUR/bin'
 
-prerequisites:
+prerequisites: ## install missing Debian packages
 	@scripts/prerequisites
 
 # ---- the job ----------------------------------------------------------------------------------
 
 TREE := /usr/lib
 
-run: prerequisites
+run: prerequisites ## checksum /usr/lib with Overdrive, libdispatch and one thread (TREE=PATH)
 	@$(NICE) scripts/build-command
 	@scripts/run-checksum $(TREE)
 
 # The command for machines without Swift: .build/dist/overdrive.
-dist:
+dist: ## build the command as one static file: .build/dist/overdrive
 	@$(NICE) scripts/dist
 
 # ---- for who uses the command ------------------------------------------------------------------
@@ -80,25 +81,25 @@ export PREFIX DESTDIR
 .PHONY: install uninstall
 
 # The command, its manual, what shells complete and what `overdrive preload` loads, under DESTDIR and PREFIX.
-install: prerequisites
+install: prerequisites ## install the command under PREFIX (default /usr/local)
 	@$(NICE) scripts/install
 
-uninstall:
+uninstall: ## remove the installed command
 	@scripts/install --uninstall
 
 # What has changed in the public API since it was stored: docs/versioning.md.
 .PHONY: api api-store
 
-api: prerequisites
+api: prerequisites ## compare the public API with the stored baseline
 	@$(NICE) scripts/api
 
-api-store: prerequisites
+api-store: prerequisites ## store the public API as the baseline
 	@$(NICE) scripts/api --store
 
 # The libraries' documentation as a site, in .build/docs.
 .PHONY: docs
 
-docs: prerequisites
+docs: prerequisites ## build the documentation site in .build/docs
 	@$(NICE) scripts/docs
 
 # ---- the engine's own tests -------------------------------------------------------------------
@@ -142,7 +143,7 @@ $(C)/plain/bin/Museum/checks/share: $(SHARE) $(ENGINE:%.c=$(C)/plain/%.o)
 
 # What sleeps and waits is tested while what only computes is compiled and counted, at a lower priority. Swift's tests
 # follow C's: tests of a scheduler disturb each other.
-test: prerequisites
+test: prerequisites ## run the C and Swift tests and check the counts
 	@rm -rf $(LOGS) && mkdir -p $(LOGS)
 	@status=0; \
 	setsid nice -n 10 scripts/run-swift-tests --build $(LOGS) & built=$$!; \
@@ -160,7 +161,7 @@ test: prerequisites
 ONE_THREAD := $(addprefix $(C)/tsan/bin/Engine/,gate_states_test loop_clock_test regression_injector_test timer_wheel_test topology_corpus topology_limits) \
               $(C)/asan/bin/Engine/gate_states_test
 
-test-c: prerequisites
+test-c: prerequisites ## run the engine's tests: plain, ThreadSanitizer, AddressSanitizer
 	@mkdir -p $(LOGS)
 	@status=0; TIMEFORMAT="took building: %R s, CPU %U + %S"; \
 	time $(MAKE) --no-print-directory -k $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) \
@@ -171,12 +172,12 @@ test-c: prerequisites
 	    $(foreach f,$(FLAVOURS),STRESS_SCALE=$${STRESS_SCALE:-$(SCALE_$(f))} $(filter-out $(UNSCALED),$(stress-$(f)))) || status=1; \
 	exit $$status
 
-test-swift: prerequisites
+test-swift: prerequisites ## run the Swift tests
 	@mkdir -p $(LOGS)
 	@scripts/run-swift-tests $(LOGS)
 
 # Counts per fork and per closure, each with a limit: docs/benchmarks.md.
-test-counts: prerequisites
+test-counts: prerequisites ## check allocations and instructions per fork and closure
 	@scripts/bench-counts
 
 # ---- the proof: docs/verification.md ------------------------------------------------------------
@@ -187,51 +188,51 @@ include Tests/Faults/faults.mk
 
 .PHONY: verify verify-quick verify-full museum mutation bench
 
-verify-quick verify verify-full: prerequisites
+verify-quick verify verify-full: prerequisites ## run the verification at growing sizes
 	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))
 
 print-%: # what the Makefile calls it: for Tests/Mutation/run
 	@echo $($*)
 
 # Mutants that nobody chose, four of five of the engine, the others of the Swift layers: docs/verification.md.
-mutation: prerequisites
+mutation: prerequisites ## test the tests with N random line changes (default 300)
 	@Tests/Mutation/run --count $$(($(or $(N),300) * 4 / 5)); engine=$$?; \
 	 Tests/Mutation/run --swift --count $$(($(or $(N),300) / 5)) && exit $$engine
 
-museum: prerequisites
+museum: prerequisites ## put known bugs back and expect a failing check (ONLY=ID)
 	@Tests/Museum/run $(if $(ONLY),--only "$(ONLY)")
 
 # ---- Overdrive beside others on this machine: docs/benchmarks.md -----------------------------------
 
 .PHONY: bench-full bench-static bench-report bench-record bench-store bench-micro
 
-bench: prerequisites
+bench: prerequisites ## measure the headline table, about six minutes (BENCH=OPTIONS)
 	@$(NICE) scripts/bench $(BENCH)
 
-bench-full: prerequisites
+bench-full: prerequisites ## measure every workload at full size, about an hour
 	@$(NICE) scripts/bench --full $(BENCH)
 
 # The page with the charts of the last result.
-bench-report:
+bench-report: ## write the last result as a page with charts
 	@scripts/bench-report
 
 # What the README shows: two runs, one after the other, kept with what they agree in. A quarter of an hour of a machine that does nothing else.
-bench-record: prerequisites
+bench-record: prerequisites ## measure twice and store both runs in docs/benchmarks
 	@$(NICE) scripts/bench --fresh --out .build/bench/once $(BENCH)
 	@$(NICE) scripts/bench --fresh --out .build/bench/again $(BENCH)
 	@scripts/bench-store .build/bench/once.json .build/bench/once.json .build/bench/again.json
 
 # Keeps the last result in the repository, with the README's table and pictures.
-bench-store:
+bench-store: ## store the last result in docs/benchmarks and README.md
 	@scripts/bench-store
 
 # Single paths by ordo-one's harness; its baselines are in docs/benchmarks.md.
-bench-micro: prerequisites
+bench-micro: prerequisites ## measure single paths
 	@$(NICE) swift package --package-path Benchmarks/Micro benchmark $(BENCH)
 
 # A folder to carry to a machine without a toolchain.
-bench-static: prerequisites
+bench-static: prerequisites ## build a benchmark folder for a machine without Swift
 	@$(NICE) scripts/bench-static
 
-clean:
+clean: ## remove the C objects and the tests' logs
 	@rm -rf .build/c .build/model .build/verify $(LOGS)

@@ -17,9 +17,9 @@ FAULT_OBJECTS  := $(FAULT_SOURCES:%.c=$(C)/plain/%.o) $(ENGINE:%.c=$(C)/plain/%.
 
 .PHONY: build-faults run-faults
 
-build-faults: $(FAULTS)/faults
+build-faults: $(FAULTS)/faults ## build the fault injector
 
-run-faults: $(FAULTS)/faults
+run-faults: $(FAULTS)/faults ## run workloads while the system refuses things
 	@$(FAULT_NICE) $< --runs $(FAULT_RUNS) --jobs $(FAULT_JOBS) $(if $(FAULT_RESULTS),--resume $(FAULT_RESULTS))
 
 $(FAULTS)/faults: $(FAULT_OBJECTS)

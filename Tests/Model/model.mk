@@ -26,14 +26,14 @@ MODEL_LARGE     := deque_bar idle_stop idle_two_workers share_helpers_helper sto
 
 .PHONY: model model-litmus model-test model-quick model-weaken
 
-model: $(MODEL)/bin/litmus $(MODEL_SCENARIOS)
+model: $(MODEL)/bin/litmus $(MODEL_SCENARIOS) ## build the model checker and its scenarios
 
 # Litmus tests, random programs against the enumeration, then every scenario to its end.
-model-test: model-litmus $(MODEL_SCENARIOS)
+model-test: model-litmus $(MODEL_SCENARIOS) ## explore every scenario
 	@$(MAKE) --no-print-directory -f Tests/Model/model.mk model-quick MODEL_LARGE=
 
 # The same without the large ones. Closes on a line that counts the scenarios.
-model-quick: model-litmus $(MODEL_SCENARIOS)
+model-quick: model-litmus $(MODEL_SCENARIOS) ## explore every scenario but the largest
 	@passed=0; failed=0; \
 	for binary in $(MODEL_SCENARIOS); do for scenario in $$($$binary --list); do \
 		case " $(MODEL_LARGE) " in *" $$scenario "*) continue ;; esac; \
@@ -41,11 +41,11 @@ model-quick: model-litmus $(MODEL_SCENARIOS)
 		then passed=$$((passed + 1)); else failed=$$((failed + 1)); fi; \
 	done; done; echo "$$passed passed, $$failed failed"; test $$failed = 0
 
-model-litmus: $(MODEL)/bin/litmus
+model-litmus: $(MODEL)/bin/litmus ## test the model checker
 	@$(MODEL_NICE) $< --quiet --random $(MODEL_RANDOM)
 
 # Each ordered operation, one step weaker, one at a time.
-model-weaken: $(MODEL_SCENARIOS)
+model-weaken: $(MODEL_SCENARIOS) ## weaken each ordered operation and expect a failing scenario
 	@MODEL_BIN=$(MODEL)/bin Tests/Model/weaken
 
 $(MODEL)/%.o: Tests/Model/%.cc

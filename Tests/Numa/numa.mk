@@ -14,11 +14,11 @@ NUMA_QUICK     := $(filter %/os_test %/pool_test %/worker_test %/topology_machin
 
 .PHONY: test-numa test-numa-full
 
-test-numa: prerequisites
+test-numa: prerequisites ## run tests on emulated NUMA machines
 	@$(MAKE) --no-print-directory $(NUMA_PLACEMENT) $(NUMA_QUICK) $(NUMA_HOTPLUG)
 	@$(NICE) Tests/Numa/run $(NUMA_PLACEMENT) $(NUMA_QUICK) $(NUMA_HOTPLUG)
 
-test-numa-full: prerequisites
+test-numa-full: prerequisites ## run all tests on emulated NUMA machines
 	@$(MAKE) --no-print-directory $(NUMA_PLACEMENT) $(NUMA_ALL) $(NUMA_HOTPLUG)
 	@$(NICE) Tests/Numa/run --full $(NUMA_PLACEMENT) $(NUMA_ALL) $(NUMA_HOTPLUG)
 
