@@ -81,9 +81,17 @@ public struct BatchJob: Sendable {
     }
 
     /// The items of one shard, in order.
-    func positions(of shard: Shard, weights: [Int]?) -> Positions {
+    func positions(of shard: Shard, weights: [Int]?) throws(BatchError) -> Positions {
+        if let weights, weights.count != count {
+            throw .shard(
+                "BatchJob.run: wrong number of BatchOptions.weights (\(weights.count) for \(count) items). Give one weight for "
+                    + "each item, or nil")
+        }
+        if let least = weights?.min(), least < 0 {
+            throw .shard("BatchJob.run: negative number in BatchOptions.weights (\(least)). Choose 0 or more")
+        }
         if shard.count == 1 { return .row(0..<count) }
-        if let weights, weights.count == count { return .row(shard.range(of: weights)) }
+        if let weights { return .row(shard.range(of: weights)) }
         return .list((0..<count).filter { shard.owns(itemName($0)) })
     }
 

@@ -12,7 +12,10 @@ public struct BatchOptions: Sendable {
     public var journal: String?
     /// Which part of the job this process does.
     public var shard = Shard.whole
-    /// How much each item costs, for parts of about the same work; nil: an item's part is told by its name.
+    /// The cost of each item, 0 or more, for shards of about equal work; nil: an item's name decides its shard.
+    ///
+    /// A run throws ``BatchError/shard(_:)`` if the number of weights differs from the number of items: shards that were cut
+    /// differently would lose or repeat items.
     public var weights: [Int]?
     /// What is told on the standard error stream meanwhile.
     public var progress = BatchProgress.none

@@ -56,7 +56,7 @@ final class BatchRun {
         self.options = options
         self.keepsOutputs = keepsOutputs
         parallelism = min(max(1, options.parallelism ?? options.scheduler.workerCount), 1024)
-        let positions = job.positions(of: options.shard, weights: options.weights)
+        let positions = try job.positions(of: options.shard, weights: options.weights)
         self.positions = positions
         meter = BatchMeter(options.progress, job: job.name, shard: options.shard)
         report = BatchReport(job: job.name, shard: options.shard, ending: .finished)

@@ -519,14 +519,23 @@ struct ShardTests {
         }
     }
 
+    @Test("are refused if weights do not match the items", arguments: [[1, 1], [1, 1, 1, 1], [1, -1, 1], []])
+    func weightsThatDoNotMatch(weights: [Int]) throws {
+        let job = BatchJob(name: "parts", version: "1", count: 3) { _, _ in [] }
+        for shard in [Shard.whole, try Shard("1/2")] {
+            var options = BatchOptions()
+            (options.shard, options.weights) = (shard, weights)
+            let error = #expect(throws: BatchError.self) { _ = try job.run(options) }
+            #expect(error?.description.contains("BatchOptions.weights") == true)
+        }
+    }
+
     @Test("hold each item once, of about the same work")
     func balance() throws {
-        // Those that cost nothing are somebody's, too, and weights of another list say nothing.
+        // Items that cost nothing belong to a shard, too.
         let job = BatchJob(name: "parts", version: "1", count: 3) { _, _ in [] }
-        for weights in [[5, 0, 0], [1, 1, 1, 1, 1, 1, 1]] {
-            let parts = try (0..<2).map { job.positions(of: try Shard("\($0)/2"), weights: weights) }
-            #expect(parts.flatMap { part in (0..<part.count).map { part[$0] } }.sorted() == [0, 1, 2])
-        }
+        let parts = try (0..<2).map { try job.positions(of: try Shard("\($0)/2"), weights: [5, 0, 0]) }
+        #expect(parts.flatMap { part in (0..<part.count).map { part[$0] } }.sorted() == [0, 1, 2])
         var generator = SystemRandomNumberGenerator()
         for count in [1, 2, 3, 7, 16] {
             for items in [0, 1, 5, 1000] {
