@@ -9,7 +9,12 @@ package struct RateMeter: Sendable {
 
     /// Notes that by `time` (in seconds, never less than before) `amount` was done in all.
     package mutating func note(_ amount: Double, at time: Double) {
-        samples.append((time, amount))
+        // A caller that polls replaces the newest sample: the number of samples has a limit.
+        if samples.count > 1, time - samples[samples.count - 2].time < Self.memory / 500 {
+            samples[samples.count - 1] = (time, amount)
+        } else {
+            samples.append((time, amount))
+        }
         // One sample older than the memory stays, so that the window is full.
         while samples.count > 2, samples[1].time <= time - Self.memory { samples.removeFirst() }
     }
