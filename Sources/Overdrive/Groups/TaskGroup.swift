@@ -90,13 +90,22 @@ public final class TaskGroup: TaskGroupMember {
         return true
     }
 
+    /// Held while a group comes into another one: two threads would not see each other's half of a circle. Lock order:
+    /// this lock before that of a group's content.
+    private static let nesting = Locked<UInt8>(0)
+
     /// Whether a group is this one, or somewhere in it.
-    private func contains(_ group: TaskGroup) -> Bool {
-        var (pending, seen): ([TaskGroup], Set<ObjectIdentifier>) = ([self], [])
+    ///
+    /// - Parameter seen: The members that were looked at. The caller releases them after ``nesting``, because the
+    ///   deinitialiser of a member may register groups.
+    private func contains(_ group: TaskGroup, seen: inout [any TaskGroupMember]) -> Bool {
+        var (pending, known): ([TaskGroup], Set<ObjectIdentifier>) = ([self], [])
         while let next = pending.popLast() {
             if next === group { return true }
-            guard seen.insert(ObjectIdentifier(next)).inserted else { continue }
-            pending += next.inOrder.compactMap { $0 as? TaskGroup }
+            guard known.insert(ObjectIdentifier(next)).inserted else { continue }
+            let members = next.inOrder
+            seen += members
+            pending += members.compactMap { $0 as? TaskGroup }
         }
         return false
     }
@@ -112,16 +121,29 @@ public final class TaskGroup: TaskGroupMember {
     /// - Cost: A lock, and a look at each group that the other holds.
     @discardableResult
     public func register(_ group: TaskGroup, taskId: String? = nil) -> Bool {
-        if group.contains(self) {
-            trap("TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled without end")
+        var seen: [any TaskGroupMember] = []
+        let (id, replaced) = TaskGroup.nesting.withLock { _ in
+            if group.contains(self, seen: &seen) {
+                trap("TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled without end")
+            }
+            return enter(group, taskId)
         }
-        guard hold(group, taskId) != nil else { return false }
+        withExtendedLifetime(seen) {}
+        replaced?.cancel()
+        guard id != nil else { return false }
         if startsImmediately { group.start() }
         return true
     }
 
     private func hold(_ member: any TaskGroupMember, _ taskId: String?) -> String? {
-        let (id, replaced) = content.withLock { content -> (String?, (any TaskGroupMember)?) in
+        let (id, replaced) = enter(member, taskId)
+        replaced?.cancel()
+        return id
+    }
+
+    /// Returns the name under which the group holds the member, if it does, and the member to cancel in its place.
+    private func enter(_ member: any TaskGroupMember, _ taskId: String?) -> (String?, (any TaskGroupMember)?) {
+        content.withLock { content -> (String?, (any TaskGroupMember)?) in
             content.nextNumber += 1
             // A name of ours has a character that no program's should.
             let id = taskId ?? "\u{0}\(content.nextNumber)"
@@ -130,8 +152,6 @@ public final class TaskGroup: TaskGroupMember {
             content.members[id] = (member, content.nextNumber)
             return (id, old === member ? nil : old)
         }
-        replaced?.cancel()
-        return id
     }
 
     private func letGo(of member: AnyObject?, _ id: String) {
