@@ -16,12 +16,12 @@ public struct RetryPolicy: Sendable {
         case exponential(Duration, multiplier: Double = 2, cap: Duration = .seconds(60))
     }
 
-    /// How many attempts may follow the first.
-    public var times: Int
+    /// How many attempts may follow the first; a negative number traps.
+    public var times: Int { didSet { check() } }
     /// How long each retry waits.
     public var delay: Delay
-    /// By how much a wait varies at random: 0.2 means from 80 % to 120 % of it.
-    public var jitter: Double
+    /// The random variation of each wait, 0 to 1, else it traps: 0.2 means 80 % to 120 % of the wait.
+    public var jitter: Double { didSet { check() } }
     /// Whether an error is worth another attempt.
     public var isWorthwhile: @Sendable (any Error) -> Bool
 
@@ -37,12 +37,16 @@ public struct RetryPolicy: Sendable {
         times: Int, delay: Delay = .none, jitter: Double = 0,
         isWorthwhile: @escaping @Sendable (any Error) -> Bool = { _ in true }
     ) {
-        guard times >= 0 else { trap("RetryPolicy(times: \(times)): choose 0 or more") }
-        guard (0...1).contains(jitter) else { trap("RetryPolicy(jitter: \(jitter)): choose 0 to 1") }
         self.times = times
         self.delay = delay
         self.jitter = jitter
         self.isWorthwhile = isWorthwhile
+        check()
+    }
+
+    private func check() {
+        guard times >= 0 else { trap("RetryPolicy.times: negative number (\(times)). Choose 0 or more") }
+        guard (0...1).contains(jitter) else { trap("RetryPolicy.jitter: out of range (\(jitter)). Choose 0 to 1") }
     }
 
     /// The wait before the attempt that follows `failed` failed ones, without jitter.
