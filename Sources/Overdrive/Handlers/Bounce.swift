@@ -32,17 +32,22 @@ final class BouncedBody<T: Sendable>: Bounced {
 ///
 /// The program's own code is called outside the line, between ``stepOut()`` and ``stepBack(_:)``: it may block until
 /// what it sets off there is done, and what stood in the line of a thread that is blocked would never be. So what it
-/// sets off has a line of its own, in a frame of its own. Such frames stand on each other at most ``greatestDepth``
-/// deep, for a program's tasks may each set off the next in its own code; from there on all is one line again.
+/// sets off has a line of its own, in a frame of its own. Calls of the program's code stand on each other at most
+/// ``greatestDepth`` deep, for a program's tasks may each set off the next in its own code; from there on all is one line
+/// again.
+///
+/// The thread's word is nil, the address of its innermost line, or an odd number where it has none: twice its calls of the
+/// program's code, and 1.
 enum Bounce {
     @safe private struct Line {
         /// The line holds what stands in it.
         var first: Unmanaged<Bounced>?
         var last: Unmanaged<Bounced>?
-        /// How many lines the thread has around this one.
+        /// How many calls of the program's code are around this line.
         let depth: Int
-        /// The thread runs the program's code, and has stepped out of the line.
-        var isOutside = false
+        /// How many are inside of it: with one, the thread has stepped out of the line.
+        var calls = 0
+        var isOutside: Bool { calls > 0 }
         /// The thread forwards an update, from one task to the next.
         var isForwarding = false
 
@@ -68,8 +73,20 @@ enum Bounce {
     private static let greatestDepth = 64
 
     private static var line: UnsafeMutablePointer<Line>? {
-        unsafe ThreadBounce.current?.assumingMemoryBound(to: Line.self)
+        guard let word = unsafe ThreadBounce.current, UInt(bitPattern: word) & 1 == 0 else { return nil }
+        return unsafe word.assumingMemoryBound(to: Line.self)
     }
+
+    /// How many calls of the program's code the thread has on its stack.
+    private static var depth: Int {
+        guard let word = unsafe ThreadBounce.current else { return 0 }
+        if UInt(bitPattern: word) & 1 == 1 { return Int(bitPattern: word) >> 1 }
+        let line = unsafe word.assumingMemoryBound(to: Line.self)
+        return unsafe line.pointee.depth + line.pointee.calls
+    }
+
+    /// Whether the program's code is to be called by way of a line only.
+    static var isDeep: Bool { depth >= greatestDepth }
 
     /// Whether the calling thread forwards an update, in ``forward(_:)``.
     static var isForwarding: Bool {
@@ -95,13 +112,13 @@ enum Bounce {
 
     /// Makes a line, calls `body`, and then what has come to stand in the line.
     private static func open(_ body: () -> Void) {
-        let outer = unsafe line
-        var line = unsafe Line(depth: outer.map { unsafe $0.pointee.depth + 1 } ?? 0)
+        let outer = unsafe ThreadBounce.current
+        var line = Line(depth: depth)
         unsafe withUnsafeMutablePointer(to: &line) { line in
             unsafe ThreadBounce.current = UnsafeMutableRawPointer(line)
             body()
             while let next = unsafe line.pointee.pop() { next.go() }
-            unsafe ThreadBounce.current = outer.map { UnsafeMutableRawPointer($0) }
+            unsafe ThreadBounce.current = outer
         }
     }
 
@@ -110,16 +127,30 @@ enum Bounce {
         open(body)
     }
 
-    /// The thread is about to call the program's code. Returns whether that leaves a line, which
-    /// ``stepBack(_:)`` is to be told.
+    /// The thread is about to call the program's code. Returns whether the call counts, which ``stepBack(_:)`` is to be
+    /// told. From ``greatestDepth`` on it does not, and leaves no line.
     static func stepOut() -> Bool {
-        guard let line = unsafe line, unsafe !line.pointee.isOutside, unsafe line.pointee.depth < greatestDepth else { return false }
-        unsafe line.pointee.isOutside = true
+        let word = unsafe ThreadBounce.current
+        if let word = unsafe word, UInt(bitPattern: word) & 1 == 0 {
+            let line = unsafe word.assumingMemoryBound(to: Line.self)
+            guard unsafe line.pointee.depth + line.pointee.calls < greatestDepth else { return false }
+            unsafe line.pointee.calls += 1
+            return true
+        }
+        let calls = UInt(bitPattern: word) >> 1
+        guard calls < greatestDepth else { return false }
+        unsafe ThreadBounce.current = UnsafeMutableRawPointer(bitPattern: calls << 1 + 3)
         return true
     }
 
-    static func stepBack(_ left: Bool) {
-        if left { unsafe line?.pointee.isOutside = false }
+    static func stepBack(_ counts: Bool) {
+        guard counts, let word = unsafe ThreadBounce.current else { return }
+        let bits = UInt(bitPattern: word)
+        if bits & 1 == 0 {
+            unsafe word.assumingMemoryBound(to: Line.self).pointee.calls -= 1
+        } else {
+            unsafe ThreadBounce.current = bits == 3 ? nil : UnsafeMutableRawPointer(bitPattern: bits - 2)
+        }
     }
 
     /// Calls the program's code outside the line.
@@ -130,5 +161,6 @@ enum Bounce {
     }
 }
 
+@usableFromInline func handlersAreDeep() -> Bool { Bounce.isDeep }
 @usableFromInline func stepOutOfLine() -> Bool { Bounce.stepOut() }
 @usableFromInline func stepIntoLine(_ left: Bool) { Bounce.stepBack(left) }

@@ -59,6 +59,19 @@ extension Task {
             unsafe task?.accept(event, attempt: attempt)
         }
 
+        /// Says an update, which counts if `isWanted` holds when the updates before have been handed on. Nothing overtakes
+        /// in between: a newer source that makes `isWanted` false says its first update later.
+        func update(_ value: T, if isWanted: @escaping @Sendable () -> Bool) {
+            guard let task = unsafe task, task.isUnderWay(attempt) else { return }
+            task.typedExtras.handle(.updateIf(value, attempt: attempt, isWanted: isWanted), for: task)
+        }
+
+        /// Says a failure in the same manner.
+        func fail(_ error: any Error, if isWanted: @escaping @Sendable () -> Bool) {
+            guard let task = unsafe task, task.isUnderWay(attempt) else { return }
+            task.typedExtras.handle(.failureIf(error, attempt: attempt, isWanted: isWanted), for: task)
+        }
+
         /// Where tasks that this one is made of belong; nil where it is on no queue.
         var partsQueue: TaskQueue? { unsafe task?.queueTasks?.1 }
 

@@ -7,19 +7,15 @@ internal import Synchronization
     case value((T) -> Void)
     case error((any Error) -> Void)
     case completion((Result<T, any Error>) -> Void)
-    /// The same for a task that is made of this one: it sets off what it has to in the thread's line.
-    case relay((Result<T, any Error>) -> Void)
     /// A Swift task that awaits the value.
     case continuation(UnsafeContinuation<T, any Error>)
-    /// A stream, which may be given up before.
+    /// A stream or a derived task, which may end before.
     case listener(Listener<T>)
 
     // Takes the handler over: its closure is neither counted for the call nor kept after it.
     @inlinable
     consuming func serve(_ outcome: Result<T, any Error>) {
         switch consume self {
-        case .relay(let body):
-            body(outcome)
         case .completion(let body):
             let left = stepOutOfLine()
             body(outcome)
@@ -44,19 +40,28 @@ internal import Synchronization
     }
 }
 
-/// A handler of the outcome that can be told from others, so that it can be taken away. It goes into the program's code
-/// beside the line by itself.
+/// A handler of the outcome that can be removed: of a stream, or of a task that is made of this one. The closure steps out
+/// of the thread's line by itself before it calls the program's code.
 @usableFromInline
 final class Listener<T: Sendable>: Sendable {
-    // Called by the publisher, once.
-    private nonisolated(unsafe) let body: (Result<T, any Error>) -> Void
+    // Taken once, by the thread that sets `isTaken`.
+    private nonisolated(unsafe) var body: ((Result<T, any Error>) -> Void)?
+    private let isTaken = Atomic(false)
 
     init(_ body: @escaping (Result<T, any Error>) -> Void) {
         unsafe self.body = body
     }
 
+    private func take() -> ((Result<T, any Error>) -> Void)? {
+        // relaxed: whoever knows the listener knows its closure, and one thread takes the closure
+        isTaken.exchange(true, ordering: .relaxed) ? nil : unsafe body.take()
+    }
+
     @usableFromInline
-    func serve(_ outcome: Result<T, any Error>) { unsafe body(outcome) }
+    func serve(_ outcome: Result<T, any Error>) { take()?(outcome) }
+
+    /// Releases the closure, unless another thread has called or released it.
+    func giveUp() { _ = take() }
 }
 
 /// A handler of updates, and whether it has had the one that was there when it came. For that it stands in the line,
@@ -114,6 +119,9 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
         case subscribe(Subscription<T>)
         /// What an emitter of the attempt says.
         case update(T, attempt: UInt16)
+        /// The same, unless `isWanted` returns false by then.
+        case updateIf(T, attempt: UInt16, isWanted: () -> Bool)
+        case failureIf(any Error, attempt: UInt16, isWanted: () -> Bool)
         case outcome(Result<T, any Error>, attempt: UInt16)
         case completion(attempt: UInt16)
         /// What is to come behind those before.
@@ -171,16 +179,11 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
                 if let last { subscription.call(with: last) }
                 subscription.end()
             case .update(let value, let attempt):
-                guard task.isUnderWay(attempt) else { continue }
-                let (handlers, last) = typed { typed -> ([Subscription<T>], T?) in
-                    // Another thread may have brought an outcome meanwhile: no update comes after it.
-                    guard !typed.isOver else { return ([], nil) }
-                    typed.updatedAttempt = attempt
-                    defer { typed.lastUpdate = value }
-                    return (typed.updateHandlers, typed.lastUpdate)
-                }
-                withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
-                for subscription in handlers { subscription.call(with: value) }
+                update(task, with: value, attempt)
+            case .updateIf(let value, let attempt, let isWanted):
+                if isWanted() { update(task, with: value, attempt) }
+            case .failureIf(let error, let attempt, let isWanted):
+                if task.isUnderWay(attempt), isWanted() { task.conclude(.failure(error), returning: false) }
             case .outcome(.success(let value), let attempt):
                 guard task.isUnderWay(attempt) else { continue }
                 end(task, withUpdate: value)
@@ -201,6 +204,19 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
         }
     }
 
+    private func update(_ task: Task<T>, with value: T, _ attempt: UInt16) {
+        guard task.isUnderWay(attempt) else { return }
+        let (handlers, last) = typed { typed -> ([Subscription<T>], T?) in
+            // Another thread may have brought an outcome meanwhile: no update comes after it.
+            guard !typed.isOver else { return ([], nil) }
+            typed.updatedAttempt = attempt
+            defer { typed.lastUpdate = value }
+            return (typed.updateHandlers, typed.lastUpdate)
+        }
+        withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
+        for subscription in handlers { subscription.call(with: value) }
+    }
+
     /// The last update is the outcome, unless another thread was faster with one.
     private func end(_ task: Task<T>, withUpdate value: T) {
         guard task.settle(failure: nil, returning: false) == .due else { return }
@@ -209,12 +225,12 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
         task.publish(.success(value))
     }
 
-    /// The handlers of a stream to which nobody listens any more are kept no longer.
+    /// Removes the handlers of a stream, or of a derived task, that has ended. The newest handlers are looked at first.
     func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
         let forgotten = typed { typed -> ([Subscription<T>], [Handler<T>]) in
             unsafe subscription?.isGivenUp = true
-            let place = typed.updateHandlers.firstIndex { $0 === subscription }
-            let handler = typed.handlers.firstIndex {
+            let place = typed.updateHandlers.lastIndex { $0 === subscription }
+            let handler = typed.handlers.lastIndex {
                 if case .listener(let other) = $0 { other === listener } else { false }
             }
             return (
@@ -256,9 +272,10 @@ extension Task {
         return subscription
     }
 
-    /// A stream is listened to no more.
+    /// A stream or a derived task has ended: the task neither calls nor keeps its handlers from now on.
     final func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
-        typedExtrasIfAny?.forget(subscription, listener)
+        listener?.giveUp()  // it may be in the slot
+        if !isFinished { typedExtrasIfAny?.forget(subscription, listener) }
     }
 
     /// No update comes any more: the subscription's handler gets the last one, unless it has it.

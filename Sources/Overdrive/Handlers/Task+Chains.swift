@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue, unless its
 /// outcome is decided before. Cancelling one cancels what it has started, or would have, and leaves alone what others
-/// had started before. An attempt of it that is repeated finds the outcomes that were there: retry what it is made of
+/// had started before. One that ends before its start, as by a failed dependency, cancels its parts too. An attempt of it that is repeated finds the outcomes that were there: retry what it is made of
 /// instead. A chain may be as long as memory allows, and so may a loop whose `then` leads to the next round: neither takes
 /// more stack than a short one.
 extension Task {
@@ -17,8 +17,8 @@ extension Task {
     /// - Threading: `transform` runs on the thread that brings the value, so it should be short.
     /// - Cost: A task and two handlers of this one.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
-        Task<U>(body: .relay { emit in
-            self.relay { value in
+        Task<U>(body: .relay(parts: [self]) { emit in
+            let forget = self.relay { value in
                 emit.update(with: Result { try Bounce.outside { try transform(value) } })
             } outcome: { outcome, wasUpdate in
                 switch outcome {
@@ -27,7 +27,7 @@ extension Task {
                 case .success(let value): emit.end(with: Result { try Bounce.outside { try transform(value) } })
                 }
             }
-            return emit.begin(self)
+            return emit.begin(self, forget)
         })
     }
 
@@ -42,9 +42,9 @@ extension Task {
     ///   queue.
     /// - Cost: A task, two handlers of this one, and for each value the task that it leads to.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
-        Task<U>(body: .relay { emit in
+        Task<U>(body: .relay(parts: [self]) { emit in
             let latest = Latest(emit)
-            self.relay { value in
+            let forget = self.relay { value in
                 latest.follow { try transform(value) }
             } outcome: { outcome, wasUpdate in
                 switch outcome {
@@ -54,7 +54,7 @@ extension Task {
                     latest.isLast()
                 }
             }
-            let stop = emit.begin(self)
+            let stop = emit.begin(self, forget)
             return {
                 stop()
                 latest.stop()
@@ -70,8 +70,8 @@ extension Task {
     /// - Threading: `transform` runs on the thread that brings the error, so it should be short.
     /// - Cost: A task and two handlers of this one.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> T) -> Task<T> {
-        Task(body: .relay { emit in
-            self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
+        Task(body: .relay(parts: [self]) { emit in
+            let forget = self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
@@ -79,7 +79,7 @@ extension Task {
                 case .failure(let error): emit.end(with: Result { try Bounce.outside { try transform(error) } })
                 }
             }
-            return emit.begin(self)
+            return emit.begin(self, forget)
         })
     }
 
@@ -90,9 +90,9 @@ extension Task {
     ///   queue.
     /// - Cost: A task, two handlers of this one, and for an error the task that it leads to.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> Task<T>) -> Task<T> {
-        Task(body: .relay { emit in
+        Task(body: .relay(parts: [self]) { emit in
             let latest = Latest(emit)
-            self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
+            let forget = self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
@@ -102,7 +102,7 @@ extension Task {
                     latest.isLast()
                 }
             }
-            let stop = emit.begin(self)
+            let stop = emit.begin(self, forget)
             return {
                 stop()
                 latest.stop()
@@ -119,9 +119,9 @@ extension Task {
     /// - Threading: Handlers run where the queue's closures do.
     /// - Cost: A task, two handlers of this one, and a submission for each time that something comes.
     public final func switchTo(_ queue: TaskQueue) -> Task<T> {
-        Task(body: .relay { emit in
+        Task(body: .relay(parts: [self]) { emit in
             let line = OrderedDelivery(to: queue) { emit.isDiscarded() }
-            self.relay { value in
+            let forget = self.relay { value in
                 line.deliver { emit(.update(value)) }
             } outcome: { outcome, wasUpdate in
                 line.deliver {
@@ -132,7 +132,7 @@ extension Task {
                     }
                 }
             }
-            return emit.begin(self)
+            return emit.begin(self, forget)
         })
     }
 
@@ -142,21 +142,21 @@ extension Task {
     /// - Threading: The value is put together on the thread that ends the later one.
     /// - Cost: A task, a handler of each, and a lock for each value.
     public final func zip<U: Sendable>(_ other: Task<U>) -> Task<(T, U)> {
-        Task<(T, U)>(body: .relay { emit in
+        Task<(T, U)>(body: .relay(parts: [self, other]) { emit in
             let pair = Pair<T, U>()
-            self.relayOutcome { outcome in
+            let forgetFirst = self.relayOutcome { outcome in
                 switch outcome {
                 case .success(let value): pair.note(first: value).map { emit(.value($0)) }
                 case .failure(let error): emit(.failure(error))
                 }
             }
-            other.relayOutcome { outcome in
+            let forgetSecond = other.relayOutcome { outcome in
                 switch outcome {
                 case .success(let value): pair.note(second: value).map { emit(.value($0)) }
                 case .failure(let error): emit(.failure(error))
                 }
             }
-            let stops = [emit.begin(self), emit.begin(other)]
+            let stops = [emit.begin(self, forgetFirst), emit.begin(other, forgetSecond)]
             return { for stop in stops { stop() } }
         })
     }
@@ -178,13 +178,13 @@ extension Task {
     /// - Threading: The array is put together on the thread that ends the last one.
     /// - Cost: A task, a handler of each, and a lock for each value.
     public static func all<E: Sendable>(_ tasks: [Task<E>]) -> Task<[E]> where T == [E] {
-        Task(body: .relay { emit in
+        Task(body: .relay(parts: tasks) { emit in
             guard !tasks.isEmpty else {
                 emit(.value([]))
                 return {}
             }
             let values = Collected<E>(count: tasks.count)
-            for (index, task) in tasks.enumerated() {
+            let forgets = tasks.enumerated().map { index, task in
                 task.relayOutcome { outcome in
                     switch outcome {
                     case .success(let value): values.note(value, at: index).map { emit(.value($0)) }
@@ -192,7 +192,7 @@ extension Task {
                     }
                 }
             }
-            let stops = tasks.map { emit.begin($0) }
+            let stops = Swift.zip(tasks, forgets).map { emit.begin($0, $1) }
             return { for stop in stops { stop() } }
         })
     }
@@ -204,31 +204,37 @@ extension Task {
     /// - Threading: The outcome comes on the thread that ends the first one.
     /// - Cost: A task and a handler of each.
     public static func race(_ tasks: [Task<T>]) -> Task<T> {
-        Task(body: .relay { emit in
+        Task(body: .relay(parts: tasks) { emit in
             if tasks.isEmpty { emit(.failure(TaskError.nothingToDo)) }
-            for task in tasks { task.relayOutcome { outcome in emit.end(with: outcome) } }
-            let stops = tasks.map { emit.begin($0) }
+            let forgets = tasks.map { task in task.relayOutcome { outcome in emit.end(with: outcome) } }
+            let stops = Swift.zip(tasks, forgets).map { emit.begin($0, $1) }
             return { for stop in stops { stop() } }
         })
     }
 
-    /// Hands the outcome on, one task after another instead of one inside the other.
-    private func relayOutcome(_ body: @escaping @Sendable (Result<T, any Error>) -> Void) {
-        add(.relay { outcome in Bounce.run { body(outcome) } })
+    /// Hands the outcome on, one task after another instead of one inside the other. Returns the closure that ends this.
+    private func relayOutcome(
+        _ body: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) -> @Sendable () -> Void {
+        let listener = Listener<T> { outcome in Bounce.run { body(outcome) } }
+        add(.listener(listener))
+        return { [weak self] in self?.forget(nil, listener) }
     }
 
-    /// Hands updates on, and the outcome after them.
+    /// Hands updates on, and the outcome after them. Returns the closure that ends this.
     fileprivate func relay(
         updates: @escaping @Sendable (T) -> Void,
         outcome body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void
-    ) {
+    ) -> @Sendable () -> Void {
         let subscription = subscribe(isRelay: true, updates)
-        add(.relay { [weak self] outcome in
+        let listener = Listener<T> { [weak self] outcome in
             let wasUpdate = self?.isLastUpdateTheValue ?? false
             let deliver = { Bounce.run { body(outcome, wasUpdate) } }
             guard let self else { return deliver() }
             call(behind: subscription, deliver)
-        })
+        }
+        add(.listener(listener))
+        return { [weak self] in self?.forget(subscription, listener) }
     }
 }
 
@@ -250,11 +256,15 @@ extension Task.Emitter {
         }
     }
 
-    /// Starts a task that this one is made of, unless it has begun. Returns what stops it.
-    fileprivate func begin<U>(_ part: Task<U>) -> @Sendable () -> Void {
-        guard let stop = stop(of: part) else { return {} }
+    /// Starts a task that this one is made of, unless it has begun. Returns the closure for the end of this task: it
+    /// calls `forget`, and stops the part if it was started here.
+    fileprivate func begin<U>(_ part: Task<U>, _ forget: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        guard let stop = stop(of: part) else { return forget }
         start(part)
-        return stop
+        return {
+            forget()
+            stop()
+        }
     }
 
     /// Unless the outcome is there before its turn to start has come.
@@ -276,21 +286,34 @@ extension Task.Emitter {
 
 /// The task that the last update has led to: its predecessors are cancelled, and what they say is ignored.
 private final class Latest<U: Sendable>: Sendable {
+    /// A task that was followed until now.
+    private struct Followed {
+        let task: Task<U>?
+        let stop: (@Sendable () -> Void)?
+        let forget: (@Sendable () -> Void)?
+
+        func end() {
+            forget?()
+            stop?()
+        }
+    }
+
     private struct State {
         /// Kept until another is followed: nobody else may hold it. Given up without the lock, because that may be its end,
         /// of which it tells.
         var current: Task<U>?
         var stopCurrent: (@Sendable () -> Void)?
+        var forgetCurrent: (@Sendable () -> Void)?
         var generation = 0
         var currentIsOver = false
         var noneFollows = false
         var isStopped = false
 
-        mutating func next(_ task: Task<U>?, stop: (@Sendable () -> Void)?) -> (Task<U>?, (@Sendable () -> Void)?) {
+        mutating func next(_ task: Task<U>?, stop: (@Sendable () -> Void)?) -> Followed {
             generation += 1
             currentIsOver = false
             defer { (current, stopCurrent) = (task, stop) }
-            return (current.take(), stopCurrent.take())
+            return Followed(task: current.take(), stop: stopCurrent.take(), forget: forgetCurrent.take())
         }
     }
     private let state = Locked(State())
@@ -306,19 +329,25 @@ private final class Latest<U: Sendable>: Sendable {
         let task: Task<U>
         do { task = try Bounce.outside(transform) } catch { return emit(.failure(error)) }
         let stop = emit.stop(of: task)
-        let entered = state.withLock { state -> (generation: Int, before: (Task<U>?, (@Sendable () -> Void)?))? in
+        let entered = state.withLock { state -> (generation: Int, before: Followed)? in
             if state.isStopped { return nil }
             let before = state.next(task, stop: stop)
             return (state.generation, before)
         }
         guard let entered else { return }
         let generation = entered.generation
-        entered.before.1?()
-        task.relay { [self] value in
-            if isCurrent(generation) { emit(.update(value)) }
+        entered.before.end()
+        let forget = task.relay { [self] value in
+            emit.update(value) { self.isCurrent(generation) }
         } outcome: { [self] outcome, wasUpdate in
             end(generation, outcome, wasUpdate)
         }
+        let isKept = state.withLock { state in
+            guard state.generation == generation else { return false }
+            state.forgetCurrent = forget
+            return true
+        }
+        if !isKept { forget() }
         if stop != nil { emit.start(task) }
     }
 
@@ -330,9 +359,9 @@ private final class Latest<U: Sendable>: Sendable {
         guard isCurrent(generation) else { return }
         switch outcome {
         case .failure(let error):
-            emit(.failure(error))
+            emit.fail(error) { self.isCurrent(generation) }
         case .success(let value):
-            if !wasUpdate { emit(.update(value)) }
+            if !wasUpdate { emit.update(value) { self.isCurrent(generation) } }
             let isEnd = state.withLock { state in
                 // Who hears of the update may have brought another.
                 guard state.generation == generation else { return false }
@@ -353,11 +382,11 @@ private final class Latest<U: Sendable>: Sendable {
     }
 
     func stop() {
-        let (_, stop) = state.withLock { state in
+        let before = state.withLock { state in
             state.isStopped = true
             return state.next(nil, stop: nil)
         }
-        stop?()
+        before.end()
     }
 }
 

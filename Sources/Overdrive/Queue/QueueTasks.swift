@@ -119,6 +119,24 @@ final class QueueTasks: TaskRegistry {
         unsafe leave(place, kept)
     }
 
+    /// Keeps a task that another queue keeps as well, because a dependent had brought it there, until ``leaveMoved(_:at:)``.
+    func keepMoved(_ task: AnyTask, in queue: TaskQueue) {
+        watch(task, in: queue)
+        let kept = unsafe Unmanaged.passRetained(task)
+        let place = unsafe registry.add(kept.toOpaque()) | generationBits
+        let isSecond = task.makeExtras().locked { fields in
+            if fields.chosenPlace != nil { return true }
+            fields.chosenPlace = place
+            return false
+        }
+        if isSecond { unsafe leave(place, kept) }
+    }
+
+    /// The place was taken from the task, which is over.
+    func leaveMoved(_ task: AnyTask, at place: UInt64) {
+        unsafe leave(place, Unmanaged.passUnretained(task))
+    }
+
     /// Has the task timed and counted, where the queue does so.
     func watch(_ task: AnyTask, in queue: TaskQueue) {
         if timesTasks { task.isTimed = true }
@@ -171,6 +189,7 @@ final class QueueTasks: TaskRegistry {
 
     var parkedCount: Int {
         all.count { task in
+            if task.hasMoved(from: self) { return false }
             let standing = task.standing
             guard standing.phase == .executing else { return standing.phase == .pending }
             return !standing.isInBody || task.extras?.locked { $0.bodyIsElsewhere } ?? false
@@ -210,6 +229,7 @@ final class QueueTasks: TaskRegistry {
 
     func cancelParked() -> Int {
         all.count { task in
+            if task.hasMoved(from: self) { return false }
             let state = task.state
             task.cancel()
             return state == .pending && task.isFinished  // what is ready, the engine counts

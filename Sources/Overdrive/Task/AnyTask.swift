@@ -1,6 +1,12 @@
 internal import OverdriveCore
 internal import Synchronization
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// A task, whatever its result: the part of ``Task`` that queues, groups and dependents know.
 ///
 ///     let preparations: [AnyTask] = [download, login]
@@ -133,7 +139,12 @@ internal import Synchronization
     /// - Threading: Any thread; handlers may run on it.
     /// - Cost: One locked instruction, and the handlers.
     public final func cancel() {
-        take(.cancel)
+        let actions = step(.cancel).actions
+        if actions.contains(.tellCancelled), Bounce.isDeep {
+            Bounce.run { self.perform(actions) }
+        } else {
+            perform(actions)
+        }
     }
 
     /// Starts the task without a queue: on the calling thread when nothing is to be waited for, else on
@@ -149,7 +160,7 @@ internal import Synchronization
     public final func start() {
         let standing = standing
         guard standing.phase == .initialized else { return }
-        guard standing.hasDependencies || standing.isConditional else {
+        guard standing.hasDependencies || standing.isConditional || Bounce.isDeep else {
             take(.start)
             return
         }
@@ -168,19 +179,39 @@ internal import Synchronization
         return isMoved ? extras?.locked { $0.chosenQueue } : nil
     }
 
-    /// The program has added the task to a queue, and a dependent had brought it to another one: unless it has begun, it runs
-    /// where the program says. The other one keeps it until it is over.
-    private func move(to queue: TaskQueue) {
-        guard standing.phase < .executing else { return }
+    /// The program adds the task to a queue, and a dependent has brought it to another one, or is about to: unless it has
+    /// begun, it runs where the program says. Both queues keep it until it is over.
+    private func move(to queue: TaskQueue, from stored: TaskQueue, mayRepeat: Bool) {
+        guard standing.phase < .executing else { return markAdded(mayRepeat: mayRepeat) }
         let extras = makeExtras()
         extras.locked { $0.chosenQueue = $0.chosenQueue ?? queue }
+        // Before the task can become ready by this thread's step: whoever submits it then does so here.
         extras.isMoved.store(true, ordering: .sequentiallyConsistent)
-        QueueTasks.with(queue) { $0.watch(self, in: queue) }
+        QueueTasks.with(queue) { $0.keepMoved(self, in: queue) }
+        let taken = join(stored, .add(byProgram: true))
+        if taken.actions.isEmpty { markAdded(mayRepeat: mayRepeat) }
+        perform(taken.actions, byProducer: true)
         let phase = standingInFull.phase
-        if phase == .finished { endProgress() }  // it was cancelled meanwhile
+        // It may have been cancelled meanwhile.
+        if phase == .finished { leaveChosenQueue() }
         // The place that it has in the other queue is given up: whoever comes to it finds that the task has moved. One that
         // becomes ready later is submitted here by whoever makes it so.
-        if phase == .ready { submit(byProducer: true) }
+        if phase == .ready, taken.actions == .accept { submit(byProducer: true) }
+    }
+
+    /// The task is over: the queue to which it moved keeps it no longer.
+    private func leaveChosenQueue() {
+        guard let queue = chosenQueue else { return }
+        endProgress()
+        if let place = extras?.locked({ $0.chosenPlace.take() }) {
+            QueueTasks.with(queue) { $0.leaveMoved(self, at: place) }
+        }
+    }
+
+    /// Whether the task runs on another queue than that to whose tasks it first came.
+    final func hasMoved(from tasks: QueueTasks) -> Bool {
+        guard let chosenQueue else { return false }
+        return QueueTasks.of(chosenQueue) !== tasks
     }
 
     /// Whether a queue has been chosen.
@@ -220,24 +251,27 @@ internal import Synchronization
     }
 
     private func enqueue(on queue: TaskQueue, storedAs stored: TaskQueue, byProgram: Bool, mayRepeat: Bool) {
-        guard stored === queue || standing.phase == .initialized || !byProgram else {
-            // A dependent was faster, and has brought it elsewhere.
-            let isMine = !standing.isAdded
-            markAdded(mayRepeat: mayRepeat)
-            if isMine { move(to: queue) }
-            return
+        // A dependent was faster, and brings it elsewhere. One that is started without a queue goes where it is brought.
+        if stored !== queue, byProgram, !mayRepeat {
+            if standing.isAdded { return markAdded(mayRepeat: mayRepeat) }
+            return move(to: queue, from: stored, mayRepeat: mayRepeat)
         }
-        let taken = QueueTasks.with(stored) { tasks in
-            tasks.register(self, in: stored)
-            let taken = step(.add(byProgram: byProgram))
+        let taken = join(stored, .add(byProgram: byProgram))
+        if taken.actions.isEmpty, byProgram { markAdded(mayRepeat: mayRepeat) }
+        perform(taken.actions, byProducer: byProgram)
+    }
+
+    /// Has a queue keep the task, and takes the event into account.
+    private func join(_ queue: TaskQueue, _ event: TaskState.Event) -> TaskState.Step {
+        QueueTasks.with(queue) { tasks in
+            tasks.register(self, in: queue)
+            let taken = step(event)
             // A publisher who has not found the queue is found here; one who comes later finds it.
             if taken.actions.isEmpty ? standingInFull.phase == .finished : taken.state.phase == .finished {
-                tasks.unregister(self, from: stored)
+                tasks.unregister(self, from: queue)
             }
             return taken
         }
-        if taken.actions.isEmpty, byProgram { markAdded(mayRepeat: mayRepeat) }
-        perform(taken.actions, byProducer: byProgram)
     }
 
     private func markAdded(mayRepeat: Bool) {
@@ -255,7 +289,9 @@ internal import Synchronization
         let entry = unsafe Unmanaged.passRetained(self).toOpaque()
         let qos = qos
         if let chosenQueue {
-            return unsafe chosenQueue.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+            // The mark tells the place in this queue from one that the task has given up.
+            let marked = unsafe entry + 1
+            return unsafe chosenQueue.submit(task: marked, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
         let submitted: Void? = lazyQueue.withReference {
             unsafe $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
@@ -266,9 +302,15 @@ internal import Synchronization
     }
 
     /// A worker is about to run the task.
-    final func begin() {
-        if let chosenQueue, !chosenQueue.isCurrent { return }  // a place that it has given up
+    final func begin(isMarked: Bool) {
+        if !isMarked, chosenQueue != nil { return }  // a place that it has given up
         if step(.begin).actions.contains(.enter) { enter() }
+    }
+
+    /// The queue of a place of the task's was cancelled.
+    final func discard(isMarked: Bool) {
+        if !isMarked, chosenQueue != nil { return }  // a place that it has given up
+        take(.discard)
     }
 
     /// Runs the body; this thread has been given it.
@@ -353,6 +395,7 @@ internal import Synchronization
         lazyQueue.withReference { queue in
             QueueTasks.with(queue) { $0.unregister(self, from: queue) }
         }
+        if lazyExtras.isSet { leaveChosenQueue() }
         let standing = standing
         if standing.hasDependents { releaseDependents() }
         if standing.hasDependencies { dropDependencies() }
@@ -394,7 +437,7 @@ internal import Synchronization
     }
 
     final func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {
-        Bounce.outside { pass(on: .delegate(delegate, event, queue)) }
+        whileTelling { pass(on: .delegate(delegate, event, queue)) }
     }
 
     @inline(__always)
@@ -405,8 +448,24 @@ internal import Synchronization
     private func tellWhoObserves(of event: ObserverEvent) {
         let observers = observers
         guard !observers.isEmpty else { return }
-        Bounce.outside { pass(on: .observers(observers, event)) }
+        whileTelling { pass(on: .observers(observers, event)) }
     }
+
+    /// Calls the program's code, for whose return the task's end waits.
+    final func whileTelling(_ body: () -> Void) {
+        let extras = makeExtras()
+        let before = extras.locked { fields in
+            defer { fields.teller = thisThread }
+            return fields.teller
+        }
+        Bounce.outside(body)
+        extras.locked { $0.teller = before }
+    }
+
+    /// Whether the calling thread is in the program's code that the task calls before its end.
+    final var isToldHere: Bool { extras?.locked { $0.teller == thisThread } ?? false }
+
+    private var thisThread: UInt { UInt(bitPattern: pthread_self().hashValue) }
 
     final func tellCancelled() {
         // An asynchronous body that is about to leave word how it is cancelled looks there whether it was.
@@ -417,7 +476,7 @@ internal import Synchronization
             return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
         }
         guard !handlers.isEmpty else { return }
-        Bounce.outside { for handler in handlers { handler() } }
+        whileTelling { for handler in handlers { handler() } }
     }
 
     /// Calls `body` when the task is over.
@@ -502,8 +561,15 @@ internal import Synchronization
 }
 
 /// The engine's door: a worker is about to run a submitted task.
-private func runSubmittedTask(_ task: UnsafeMutableRawPointer) {
-    unsafe Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().begin()
+private func runSubmittedTask(_ entry: UnsafeMutableRawPointer) {
+    let (task, isMarked) = unsafe submittedTask(entry)
+    task.begin(isMarked: isMarked)
+}
+
+/// The task of an entry, and whether the entry is in the queue to which the task moved.
+private func submittedTask(_ entry: UnsafeMutableRawPointer) -> (AnyTask, Bool) {
+    let mark = Int(bitPattern: entry) & 1
+    return unsafe (Unmanaged<AnyTask>.fromOpaque(entry - mark).takeRetainedValue(), mark == 1)
 }
 
 @_cdecl("od_task_run")
@@ -517,8 +583,9 @@ func odTaskDiscard(_ task: UnsafeMutableRawPointer) {
     unsafe discardSubmittedTask(task)
 }
 
-private func discardSubmittedTask(_ task: UnsafeMutableRawPointer) {
-    unsafe Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().take(.discard)
+private func discardSubmittedTask(_ entry: UnsafeMutableRawPointer) {
+    let (task, isMarked) = unsafe submittedTask(entry)
+    task.discard(isMarked: isMarked)
 }
 
 extension AnyTask: CurrentWork {

@@ -5,6 +5,7 @@ final class BlockTaskState: Sendable {
     private struct State {
         var blocks: [@Sendable () -> Void] = []
         var hasBegun = false
+        var isOver = false
     }
     private let state = Locked(State())
 
@@ -20,9 +21,19 @@ final class BlockTaskState: Sendable {
     /// False: the task has begun.
     func add(_ block: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            if !state.hasBegun { state.blocks.append(block) }
+            if !state.hasBegun, !state.isOver { state.blocks.append(block) }
             return !state.hasBegun
         }
+    }
+
+    /// The task is over: it releases its blocks.
+    func drop() {
+        let blocks = state.withLock { state in
+            state.isOver = true
+            defer { state.blocks = [] }
+            return state.blocks
+        }
+        withExtendedLifetime(blocks) {}  // given up without the lock
     }
 
     /// An attempt begins: no block of the one before runs any more.

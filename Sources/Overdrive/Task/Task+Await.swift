@@ -86,7 +86,7 @@ extension Task {
             continuation.onTermination = { [weak self, weak subscription, weak listener] _ in
                 self?.forget(subscription, listener)
             }
-            add(listener)
+            addBeside(listener)
         }
     }
 
@@ -131,7 +131,8 @@ extension AnyTask {
     /// - Ordering: What the body wrote is visible.
     /// - Threading: Any thread; on a worker another one takes its place meanwhile. In the task's own body, in its branches,
     ///   and in what it has called or started on its thread, the task would wait for itself: it traps, unless the outcome
-    ///   is there.
+    ///   is there. It traps, too, in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which the task calls before
+    ///   its end.
     /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await task.result()")
     public final func waitUntilFinished() {
@@ -144,6 +145,11 @@ extension AnyTask {
         // One that is settled is being published: by another thread, which comes to the end of it.
         if !standing.isSettled, CurrentWorkPlace.isWithin(self) {
             trap("Task.\(call) of \(title) in its own body would wait for itself: return from the body, or finish it")
+        }
+        if isToldHere {
+            trap(
+                "Task.\(call) of \(title) in an observer, delegate or handler that is called before its end would wait for "
+                    + "itself. Wait in an onCompletion handler, or on another thread")
         }
         remindIfForgotten()
         _ = completionGroup().wait(overriding: assignedQueue, qos)

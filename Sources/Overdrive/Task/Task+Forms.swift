@@ -68,13 +68,11 @@ extension Task {
         InlineTask(body)
     }
 
-    final func launch(_ body: @escaping @Sendable () async throws -> T) {
+    final func launch(_ body: AsyncBody<T>) {
         let attempt = standing.attempt
         holdPlace(of: attempt)
         let operation: @Sendable () async -> Void = {
-            let result: Result<T, any Error>
-            do { result = .success(try await body()) } catch { result = .failure(error) }
-            self.conclude(result, returning: true)
+            self.conclude(await body.outcome(), returning: true)
         }
         let priority = Swift.max(assignedQueue.qos, qos ?? assignedQueue.qos).taskPriority
         let swiftTask =
@@ -95,20 +93,32 @@ extension Task {
     }
 }
 
+/// The asynchronous body of one attempt, released when it has returned: before any thread hears of the outcome.
+final class AsyncBody<T: Sendable>: Sendable {
+    private let body: Locked<(@Sendable () async throws -> T)?>
+
+    init(_ body: @escaping @Sendable () async throws -> T) {
+        self.body = Locked(body)
+    }
+
+    func outcome() async -> Result<T, any Error> {
+        guard let body = body.withLock({ $0.take() }) else { trap("Task.async: a body was called twice in an attempt") }
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+}
+
 /// A task that runs a block: it cannot fail.
 ///
 ///     queue.add(task: InlineTask { print("done") })
 public final class InlineTask: Task<Void>, @unchecked Sendable {
-    private let block: @Sendable () -> Void
-
-    /// A task from its body, which has succeeded when the body returns.
+    /// A task from its body, which has succeeded when the body returns. The task releases the body at its end.
     ///
     /// - Ordering: The body runs when the task waits for nothing and its turn has come.
     /// - Threading: Any thread; the body runs on a worker, or where the task is started.
     /// - Cost: Two allocations: the task, and the closure's captures.
     public init(_ taskBlock: @escaping @Sendable () -> Void) {
-        block = taskBlock
         super.init()
+        call(taskBlock)
     }
 
     /// The same with what it depends on, who observes it, and its conditions.
@@ -122,11 +132,6 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     ) {
         self.init(taskBlock)
         add(dependencies: dependencies, observers: observers, conditions: conditions)
-    }
-
-    public override func run() {
-        block()
-        finish(with: .value(()))
     }
 }
 
@@ -210,7 +215,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         }
     }
 
-    /// The blocks, in the order in which they were added.
+    /// The blocks, in the order in which they were added; none after the end, when the task releases them.
     public var executionBlocks: [@Sendable () -> Void] { content.blocks }
 
     public override func run() {
@@ -227,6 +232,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         let group = WaitGroup()
         // Not on the task's own queue, whose limit counts the task as one.
         let queue = TaskQueue(qos: assignedQueue.qos, scheduler: assignedQueue.scheduler ?? .shared)
+        let count = blocks.count
         for block in blocks.dropFirst() {
             queue.async(group: group) { [weak self] in
                 content.reachOne()
@@ -237,10 +243,12 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         if !isCancelled { blocks[0]() }
         group.notify(on: .inner) {
             // A shutdown may have taken some back.
-            let areAll = content.reachedCount == blocks.count - 1
+            let areAll = content.reachedCount == count - 1
             self.conclude(areAll ? .success(()) : .failure(CancellationError()), returning: true)
         }
     }
 
     override var bodyGoesOn: Bool { content.blocks.count > 1 }
+
+    override func dropWork() { content.drop() }
 }

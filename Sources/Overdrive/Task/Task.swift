@@ -41,8 +41,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case run
         case inline(() throws -> T, by: Conductor)
         case progressive(@Sendable (Emitter) -> () -> Void)
-        /// A progressive body that only waits for tasks of the same queue: it holds no place there.
-        case relay(@Sendable (Emitter) -> () -> Void)
+        /// A progressive body that only waits for `parts`, tasks of the same queue: it holds no place there.
+        case relay(parts: [AnyTask], @Sendable (Emitter) -> () -> Void)
         case async(@Sendable () async throws -> T)
         case none
 
@@ -103,6 +103,11 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     convenience init(body: consuming Body) {
         self.init()
         unsafe self.body.become(consume body)
+    }
+
+    /// For initializers of subclasses: the body is a closure, which the task releases at its end.
+    final func call(_ block: @escaping () throws -> T) {
+        unsafe body = .inline(block) { task, body in task.conduct(consume body) }
     }
 
     deinit {
@@ -172,7 +177,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     override final func carryOut(_ action: TypedAction) {
         switch action {
         case .runBody: runBody()
-        case .dropBody: unsafe body = .none
+        case .dropBody: dropBody()
         case .serveHandlers: serveSide()
         case .prepareConditions: prepareConditions()
         case .evaluateConditions: evaluateConditions()
@@ -201,15 +206,34 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case .progressive(let start):
             Bounce.outside { begin(start) }
             leave()
-        case .relay(let start):
+        case .relay(_, let start):
             begin(start)
             leave(holdingPlace: false)
-        case .async(let body):
-            launch(body)
+        case .async:
+            if let body = asyncBody { launch(body) }
         case .none:
             leave()
         }
     }
+
+    /// The body for one attempt. A frame that outlasts the attempt keeps no reference to the closure.
+    private var asyncBody: AsyncBody<T>? {
+        @inline(never) get { if case .async(let body) = unsafe body { AsyncBody(body) } else { nil } }
+    }
+
+    /// Nobody is inside the body, and nobody will be.
+    private func dropBody() {
+        if case .relay(let parts, _) = unsafe body {
+            // A task that ends before its start ends its parts too, unless others have started them: who waits for a part
+            // would wait for ever.
+            for part in parts where part.state == .initialized { Bounce.run { part.cancel() } }
+        }
+        unsafe body = .none
+        dropWork()
+    }
+
+    /// Releases closures that a subclass keeps for the body.
+    func dropWork() {}
 
     private func runInline() {
         guard case .inline(let taken, let conductor) = unsafe body.take() else { return }
@@ -252,10 +276,23 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     final func publish(_ result: Result<T, any Error>) {
         if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
-        if publishOutcome() {
+        let servesSlot = publishOutcome()
+        if handlersAreDeep() { return serveLater(slot: servesSlot) }
+        if servesSlot {
             unsafe slot.take()?.serve(result)
         }
         endPublishing()
+    }
+
+    /// Handlers of many tasks are on the thread's stack, one inside the other: those of this task come when the innermost
+    /// of them has returned.
+    @usableFromInline
+    @inline(never)
+    final func serveLater(slot servesSlot: Bool) {
+        Bounce.run {
+            if servesSlot, let result = self.result { unsafe self.slot.take()?.serve(result) }
+            self.endPublishing()
+        }
     }
 
     private func serveSide() {
@@ -315,8 +352,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         addBeside(handler)
     }
 
-    /// The same for a handler that may be taken away again: it does not live in the task itself.
-    final func add(_ listener: Listener<T>) {
+    /// The same for a handler that can be removed with its entry: it does not live in the task itself.
+    final func addBeside(_ listener: Listener<T>) {
         addBeside(.listener(listener))
     }
 

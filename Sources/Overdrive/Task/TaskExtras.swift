@@ -53,6 +53,10 @@ final class TaskExtras: @unchecked Sendable {
         var completion: WaitGroup?
         /// Where the program added the task, after a dependent had brought it to another queue.
         var chosenQueue: TaskQueue?
+        /// The task's place in the registry of that queue.
+        var chosenPlace: UInt64?
+        /// The thread that calls the program's code before the task's end; 0: none does.
+        var teller: UInt = 0
         /// Its number, from the first look on.
         var number: Int?
         var isTimed = false
