@@ -23,11 +23,13 @@ final class QueueTasks: TaskRegistry {
 
     private final class Listener: Sendable {
         weak let delegate: (any TaskQueueDelegate)?
-        init(_ delegate: any TaskQueueDelegate) { self.delegate = delegate }
+        /// The queue as the delegate knows it.
+        weak let queue: TaskQueue?
+        init(_ delegate: any TaskQueueDelegate, of queue: TaskQueue) { (self.delegate, self.queue) = (delegate, queue) }
     }
-    /// One for each delegate that there ever was, as somebody may still be reading one that was replaced.
-    private let listeners = Locked<[Listener]>([])
-    /// The last of them, or 0: without a lock, which a forked child could find held.
+    private let current: Locked<Listener?>
+    /// The same as an address, or 0: for a look without the lock, and for a forked child, which could find the lock held. It
+    /// is stored before the one that it replaces is released.
     private let listener: Atomic<UInt>
     private let isTiming: Atomic<Bool>
 
@@ -40,11 +42,14 @@ final class QueueTasks: TaskRegistry {
     private init(like parent: QueueTasks?) {
         _ = QueueTasks.isCounting
         generation = QueueTasks.forks.load(ordering: .relaxed)
-        listener = Atomic(parent?.listener.load(ordering: .acquiring) ?? 0)
+        let address = parent?.listener.load(ordering: .acquiring) ?? 0
+        listener = Atomic(address)
+        current = unsafe Locked(
+            UnsafeRawPointer(bitPattern: address).map { unsafe Unmanaged<Listener>.fromOpaque($0).takeUnretainedValue() })
         isTiming = Atomic(parent?.timesTasks ?? false)
     }
 
-    /// The queue's, for as long as `body` takes: without a count of references that all threads would change.
+    /// The queue's, by its task side, for as long as `body` takes: without a count of references that all threads would change.
     @inline(__always)
     static func with<R>(_ queue: TaskQueue, _ body: (QueueTasks) -> R) -> R {
         // Nobody else stores anything there. Acquires what it was made of.
@@ -58,7 +63,7 @@ final class QueueTasks: TaskRegistry {
     }
 
     static func of(_ queue: TaskQueue) -> QueueTasks {
-        with(queue) { $0 }
+        queue.withTaskSide { with($0) { $0 } }
     }
 
     private static func at(_ address: UnsafeRawPointer) -> Unmanaged<QueueTasks> {
@@ -98,12 +103,14 @@ final class QueueTasks: TaskRegistry {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
         watch(task, in: queue)
-        let delegate = delegate
+        let listener = currentListener
+        let delegate = listener?.delegate
         if delegate != nil {
             // relaxed: nothing is handed over with it
             guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
             else { return }
-            task.change(.delegate) { $0.delegate = delegate }
+            let delegateQueue = listener?.queue
+            task.change(.delegate) { ($0.delegate, $0.delegateQueue) = (delegate, delegateQueue) }
         }
         let kept = unsafe Unmanaged.passRetained(task)
         let place = unsafe registry.add(kept.toOpaque()) | generationBits
@@ -247,21 +254,20 @@ final class QueueTasks: TaskRegistry {
     enum DelegateEvent { case didAdd, willFinish, didFinish, didRetry }
 
     /// At the price of a load where there is none.
-    var delegate: (any TaskQueueDelegate)? {
-        get {
-            unsafe UnsafeRawPointer(bitPattern: listener.load(ordering: .acquiring)).flatMap {
-                unsafe Unmanaged<Listener>.fromOpaque($0).takeUnretainedValue().delegate
-            }
+    private var currentListener: Listener? {
+        // relaxed: the lock orders what there is
+        listener.load(ordering: .relaxed) == 0 ? nil : current.withLock { $0 }
+    }
+
+    var delegate: (any TaskQueueDelegate)? { currentListener?.delegate }
+
+    func setDelegate(_ delegate: (any TaskQueueDelegate)?, of queue: TaskQueue) {
+        let new = delegate.map { Listener($0, of: queue) }
+        let old = current.withLock { current in
+            listener.store(new.map { unsafe UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
+            defer { current = new }
+            return current
         }
-        set {
-            listeners.withLock { all in
-                let new = newValue.map { delegate in
-                    if let known = all.first(where: { $0.delegate === delegate }) { return known }
-                    all.append(Listener(delegate))
-                    return all[all.count - 1]
-                }
-                listener.store(new.map { unsafe UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
-            }
-        }
+        withExtendedLifetime(old) {}  // given up without the lock
     }
 }

@@ -98,6 +98,6 @@ extension TaskQueue {
     /// Is told of the tasks that are added from now on, to their ends. The queue does not keep it.
     public weak var delegate: (any TaskQueueDelegate)? {
         get { QueueTasks.of(self).delegate }
-        set { QueueTasks.of(self).delegate = newValue }
+        set { QueueTasks.of(self).setDelegate(newValue, of: self) }
     }
 }

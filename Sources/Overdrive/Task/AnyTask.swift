@@ -38,7 +38,7 @@ internal import Synchronization
     /// What few tasks have; see ``TaskExtras``.
     let lazyExtras = LazyReference<TaskExtras>()
 
-    /// The queue, from the first add on.
+    /// The queue, from the first add on, as the object that ``TaskQueue/withTaskSide(_:)`` gives.
     private let lazyQueue = LazyReference<TaskQueue>()
 
     /// Edges to those that wait for this task, newest first; ``AnyTask/closedList`` when it is over.
@@ -244,9 +244,11 @@ internal import Synchronization
             return
         }
         if standing.isConditional { carryOut(.prepareConditions) }
-        // The task has it for as long as it is there itself.
-        unsafe lazyQueue.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
-            enqueue(on: queue, storedAs: stored, byProgram: byProgram, mayRepeat: mayRepeat)
+        queue.withTaskSide { queue in
+            // The task has it for as long as it is there itself.
+            unsafe lazyQueue.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
+                enqueue(on: queue, storedAs: stored, byProgram: byProgram, mayRepeat: mayRepeat)
+            }
         }
     }
 
@@ -437,7 +439,9 @@ internal import Synchronization
     }
 
     final func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {
-        whileTelling { pass(on: .delegate(delegate, event, queue)) }
+        // The program's own object, for as long as that is there.
+        let named = ifHad(.delegate) { $0.delegateQueue } ?? queue
+        whileTelling { pass(on: .delegate(delegate, event, named)) }
     }
 
     @inline(__always)

@@ -49,6 +49,8 @@ final class TaskExtras: @unchecked Sendable {
         var endedAttempts = 0
         /// Who was told that the task is added, and is told the rest.
         weak var delegate: (any TaskQueueDelegate)?
+        /// The queue of which that one is told.
+        weak var delegateQueue: TaskQueue?
         /// What blocked threads wait for.
         var completion: WaitGroup?
         /// Where the program added the task, after a dependent had brought it to another queue.

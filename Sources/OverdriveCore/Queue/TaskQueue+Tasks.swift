@@ -74,8 +74,48 @@ extension TaskQueue {
         return route.isMain && TaskQueue.isOnMain
     }
 
+    /// Calls `body` with the object that the queue's tasks hold, another one on the same engine queue.
+    ///
+    /// The queue keeps its tasks. Tasks that held the program's own object would keep that in return: a suspended queue that
+    /// the program releases would never be resumed. Queues that belong to everybody are that object themselves. The object
+    /// is not counted for the call.
+    @inline(__always)
+    package func withTaskSide<R>(_ body: (TaskQueue) -> R) -> R {
+        if isGlobal || isTaskSide { return body(self) }
+        // Acquires what it was made of.
+        let side = unsafe UnsafeRawPointer(bitPattern: taskSide.load(ordering: .acquiring)) ?? makeTaskSide()
+        return unsafe Unmanaged<TaskQueue>.fromOpaque(side)._withUnsafeGuaranteedRef(body)
+    }
+
+    private func makeTaskSide() -> UnsafeRawPointer {
+        let mine = unsafe Unmanaged.passRetained(TaskQueue(taskSideOf: self))
+        // Releases what it was made of, or acquires what another is.
+        let (stored, found) = unsafe taskSide.compareExchange(
+            expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
+        guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else { return unsafe UnsafeRawPointer(mine.toOpaque()) }
+        // The engine's queue is not its own: nothing is given back.
+        unsafe mine.takeUnretainedValue().isSpare.store(true, ordering: .relaxed)
+        unsafe mine.release()
+        return unsafe found
+    }
+
+    /// The program has released the queue: the suspensions end, and what waits runs, as where it has no tasks.
+    func leaveToTasks() {
+        guard case .engine(let queue, _) = route else { return }
+        keepTargetsSpecifics()
+        executors.withLock { unsafe $0?.keep(Specifics.of(queue)) }
+        unsafe Specifics.of(queue)?.endTracking()
+        unsafe od_queue_activate(queue)
+        while unsafe od_queue_is_suspended(queue) { unsafe od_queue_resume(queue) }
+    }
+
     /// The registry of the tasks that were added, if there are any.
     var taskRegistry: (any TaskRegistry)? {
+        if !isGlobal, !isTaskSide, taskSide.load(ordering: .acquiring) == 0 { return nil }
+        return withTaskSide { $0.storedRegistry }
+    }
+
+    private var storedRegistry: (any TaskRegistry)? {
         guard let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
         return unsafe (Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskRegistry)?.ofThisProcess(for: self)
     }

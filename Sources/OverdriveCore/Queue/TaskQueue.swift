@@ -42,8 +42,17 @@ public final class TaskQueue: Sendable {
         case dispatch(DispatchRoute)
     }
 
-    /// What `Overdrive` keeps for the queue's tasks, a ``TaskRegistry``; there from the first task on.
-    /// At +1, set once in each process. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
+    /// The object that the queue's tasks hold in place of this one, at +1, or 0; see ``withTaskSide(_:)``.
+    let taskSide = Atomic<UInt>(0)
+
+    /// Whether this is such an object.
+    let isTaskSide: Bool
+
+    /// Such an object, made by two threads at once, of which one is enough: the engine's queue is the other one's.
+    let isSpare = Atomic(false)
+
+    /// What `Overdrive` keeps for the queue's tasks, a ``TaskRegistry``, on the object that they hold; there from the first
+    /// task on. At +1, set once in each process. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
     package let taskStorage = Atomic<UInt>(0)
 
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
@@ -150,6 +159,7 @@ public final class TaskQueue: Sendable {
         self.label = label
         self.qos = qos
         self.isGlobal = isGlobal
+        isTaskSide = false
         route = unsafe .engine(queue, scheduler)
         if let target = unsafe target { keptTarget.withLock { $0 = unsafe target.0 } }
     }
@@ -159,14 +169,30 @@ public final class TaskQueue: Sendable {
         self.label = label
         self.qos = qos
         isGlobal = true
+        isTaskSide = false
         self.route = .dispatch(route)
     }
 
+    /// What the tasks of `queue` hold.
+    init(taskSideOf queue: TaskQueue) {
+        label = queue.label
+        qos = queue.qos
+        isGlobal = false
+        isTaskSide = true
+        route = queue.route
+    }
+
     deinit {
+        if let side = unsafe UnsafeRawPointer(bitPattern: taskSide.load(ordering: .acquiring)) {
+            leaveToTasks()
+            // The engine's queue goes with the last task.
+            unsafe Unmanaged<TaskQueue>.fromOpaque(side).release()
+            return
+        }
         if let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) {
             unsafe Unmanaged<AnyObject>.fromOpaque(storage).release()
         }
-        if case .engine(let queue, _) = route {
+        if case .engine(let queue, _) = route, !isSpare.load(ordering: .relaxed) {
             keepTargetsSpecifics()
             executors.withLock { unsafe $0?.keep(Specifics.of(queue)) }
             unsafe Specifics.release(with: queue)
