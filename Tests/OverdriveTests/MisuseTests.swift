@@ -52,6 +52,31 @@ struct MisuseTests {
             c.add(dependency: a)
         },
         Scene(
+            "a graph that is changed after it was frozen",
+            says: "TaskGraph.node: the graph is frozen (build). Build another TaskGraph."
+        ) {
+            let graph = TaskGraph(name: "build")
+            _ = try? graph.freeze()
+            graph.node {}
+        },
+        Scene(
+            "a node of another graph",
+            says: "TaskGraph.node: a node of another graph (not of build). Pass results between graphs by hand."
+        ) {
+            let (graph, other) = (TaskGraph(name: "build"), TaskGraph())
+            graph.node(after: other.node { 1 }) { _ in }
+        },
+        Scene(
+            "a result of a node that did not finish",
+            says: "TaskGraph.Results: node \"late\" did not finish. Ask outcome(of:)."
+        ) {
+            let graph = TaskGraph()
+            let never = graph.node { false }
+            let late = graph.node("late", when: never.isTrue) { 1 }
+            guard let frozen = try? graph.freeze(), let results = try? await frozen.run() else { return }
+            print(results[late])
+        },
+        Scene(
             "a circle of groups",
             says: "TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled "
                 + "without end"

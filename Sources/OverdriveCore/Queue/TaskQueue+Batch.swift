@@ -40,7 +40,7 @@ extension TaskQueue {
         private let group: WaitGroup?
         private let qos: QoS?
         /// The engine's batch; nil where closures go to a dispatch queue.
-        private let handle: OpaquePointer?
+        let handle: OpaquePointer?
 
         fileprivate init(of queue: TaskQueue, group: WaitGroup?, qos: QoS?, in room: UnsafeMutableRawBufferPointer) {
             self.queue = queue

@@ -1,0 +1,278 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// One run of a frozen graph: its counters, its results, and how nodes follow each other.
+///
+/// A run's storage is reused: `Frozen` keeps runs that have ended, `Results` gives its run back. A run is driven by any number of
+/// threads at a time, each of which runs one node after another. How it ends: each job of the run counts on `group`, and so does
+/// a node that waits for a retry or an asynchronous body; when the group is empty, no thread touches the run.
+@safe @usableFromInline
+final class GraphRun: CurrentWork {
+    let layout: GraphLayout
+    let queue: TaskQueue
+    let group = WaitGroup()
+    // What threads do with these words is ordered by `waitsFor` and `group`.
+    nonisolated(unsafe) private let states: UnsafeMutablePointer<GraphNodeState>
+    nonisolated(unsafe) private let slots: UnsafeMutableRawPointer
+    private let ended = Atomic(0)
+    /// Nodes that have not begun do not begin.
+    private let isStopped = Atomic(false)
+    private let isCancelled = Atomic(false)
+    /// Written before the run's first job is submitted, and after its last one has ended.
+    nonisolated(unsafe) private var token: CancellationToken?
+    let failures = Locked<[(node: Int, error: any Error)]>([])
+
+    /// A thread runs this many nodes one after another before it gives its worker to other jobs.
+    private static var mostInline: Int { 64 }
+
+    init(_ layout: GraphLayout, on queue: TaskQueue) {
+        self.layout = layout
+        self.queue = queue
+        unsafe states = .allocate(capacity: layout.nodes.count)
+        unsafe slots = .allocate(byteCount: max(1, layout.slotBytes), alignment: GraphLayout.slotAlignment)
+        for i in 0..<layout.nodes.count {
+            unsafe (states + i).initialize(to: GraphNodeState(run: self, index: Int32(i), waitsFor: layout.joins[i]))
+        }
+    }
+
+    deinit {
+        destroyResults()
+        unsafe states.deinitialize(count: layout.nodes.count)
+        unsafe states.deallocate()
+        unsafe slots.deallocate()
+    }
+
+    /// Readies an ended run for another one. False: a discarded job left counters as no run may find them.
+    func reset() -> Bool {
+        guard isWhole else { return false }
+        destroyResults()
+        failures.withLock { $0 = [] }
+        unsafe token = nil
+        // Relaxed: no thread is in the run; the pool's lock orders this before the next one.
+        ended.store(0, ordering: .relaxed)
+        isStopped.store(false, ordering: .relaxed)
+        isCancelled.store(false, ordering: .relaxed)
+        return true
+    }
+
+    private func destroyResults() {
+        for node in layout.owners where unsafe states[Int(node)].outcome == .finished {
+            let record = layout.nodes[Int(node)]
+            record.destroy?(slot(of: Int(node)))
+        }
+        for i in 0..<layout.nodes.count { unsafe states[i].outcome = .pending }
+    }
+
+    // MARK: - Results
+
+    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.nodes[node].offset) }
+
+    var reader: TaskGraph.Reader { unsafe TaskGraph.Reader(slots: slots, states: states) }
+
+    func outcome(of node: Int) -> GraphOutcome { unsafe states[node].outcome }
+
+    /// Whether each node has ended in some way.
+    var isWhole: Bool { ended.load(ordering: .acquiring) == layout.nodes.count }
+
+    /// What `run` throws: the first failure, or that the run was cancelled.
+    var error: TaskGraphError? {
+        let failed = failures.withLock { $0 }
+        if let first = failed.first, layout.policy != .goOn {
+            return .failed(node: layout.nodes[first.node].name, error: first.error, others: failed.count - 1)
+        }
+        guard isCancelled.load(ordering: .relaxed) || !isWhole else { return nil }
+        let unfinished = (0..<layout.nodes.count).count { [.cancelled, .pending, .skipped].contains(outcome(of: $0)) }
+        return unfinished > 0 ? .cancelled(unfinished: unfinished) : nil
+    }
+
+    // MARK: - Cancelling
+
+    @usableFromInline
+    var isRequested: Bool {
+        // Relaxed: it only says that results are not needed.
+        isCancelled.load(ordering: .relaxed)
+    }
+
+    func cancel() {
+        isCancelled.store(true, ordering: .relaxed)  // Relaxed: as above.
+        isStopped.store(true, ordering: .relaxed)
+    }
+
+    private var mayBegin: Bool {
+        if isStopped.load(ordering: .relaxed) { return false }  // Relaxed: a hint, no data goes with it.
+        return true
+    }
+
+    // MARK: - Running
+
+    /// Starts the run: all roots but one become jobs, and the calling thread runs the last one if `here`.
+    func start(here: Bool, token: CancellationToken?) {
+        unsafe self.token = token
+        group.enter()
+        defer { group.leave() }
+        let roots = layout.roots
+        guard let last = roots.last else { return }
+        guard here, layout.nodes[Int(last)].isPlain else { return push(roots.lazy.map { Int($0) }) }
+        push(roots.dropLast().lazy.map { Int($0) })
+        drive(Int(last), most: .max)
+    }
+
+    /// The function of a node's job.
+    private static let job: TaskQueue.Function = { context in
+        guard let state = unsafe context?.assumingMemoryBound(to: GraphNodeState.self) else { return }
+        let run = unsafe state.pointee.run
+        run.drive(unsafe Int(state.pointee.index), most: run.mostOf(unsafe Int(state.pointee.index)))
+    }
+
+    /// A node that has its own queue or quality of service is followed by no other one on that queue's thread.
+    private func mostOf(_ node: Int) -> Int { layout.nodes[node].isPlain ? GraphRun.mostInline : 1 }
+
+    private func push(_ node: Int) {
+        let record = layout.nodes[node]
+        if case .suspending(let body) = record.body { return begin(node, suspending: body) }
+        unsafe (record.queue ?? queue).async(
+            group: group, qos: record.qos, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+    }
+
+    /// Submits released nodes: plain ones together.
+    private func push(_ nodes: some Collection<Int>) {
+        if nodes.count < 3 { return nodes.forEach { push($0) } }
+        queue.asyncBatch(group: group) { batch in
+            for node in nodes {
+                if layout.nodes[node].isPlain {
+                    unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+                } else {
+                    push(node)
+                }
+            }
+        }
+    }
+
+    /// Runs a node, then one that it has released, and so on: at most `most` of them. Others that it has released become jobs.
+    private func drive(_ first: Int, most: Int) {
+        let count = whileCurrent { () -> Int in
+            var node = first
+            var count = 0
+            while true {
+                guard let outcome = execute(node) else { return count }  // a retry will end it
+                count += 1
+                guard let next = release(node, outcome) else { return count }
+                if count >= most {
+                    push(next)
+                    return count
+                }
+                node = next
+            }
+        }
+        ended.add(count, ordering: .acquiringAndReleasing)
+    }
+
+    /// Ends a node that an asynchronous body has finished.
+    private func end(_ node: Int, _ outcome: GraphOutcome) {
+        ended.add(1, ordering: .acquiringAndReleasing)
+        if let next = release(node, outcome) { push(next) }
+    }
+
+    /// How a node ends that is not to run; nil if it is.
+    private func verdict(on node: Int) -> GraphOutcome? {
+        // Relaxed: ordered by `waitsFor`, whose last decrement brought us here.
+        let verdict = unsafe states[node].verdict.load(ordering: .relaxed)
+        if verdict != 0 {
+            unsafe states[node].verdict.store(0, ordering: .relaxed)
+            return verdict & GraphNodeState.doomed != 0 ? .skipped : .notTaken
+        }
+        if unsafe token?.isCancelled == true { cancel() }
+        return mayBegin ? nil : .cancelled
+    }
+
+    /// Runs a node's closure. Returns how it ended; nil if it is to be tried again later.
+    private func execute(_ node: Int) -> GraphOutcome? {
+        // All dependencies have ended: the counter is the next run's from here on.
+        unsafe states[node].waitsFor.store(layout.joins[node], ordering: .relaxed)
+        if let verdict = verdict(on: node) { return verdict }
+        let record = layout.nodes[node]
+        guard case .direct(let body) = record.body else { return .failed }
+        do {
+            try body(reader, slot(of: node))
+            unsafe states[node].attempts = 0
+            return .finished
+        } catch {
+            return failed(node, error)
+        }
+    }
+
+    /// Records a failed attempt. Returns `.failed`; nil if another attempt is under way.
+    private func failed(_ node: Int, _ error: any Error) -> GraphOutcome? {
+        let record = layout.nodes[node]
+        if let retry = record.retry, unsafe Int(states[node].attempts) < min(retry.times, Int(UInt16.max) - 1), mayBegin,
+            !error.isCancellation, retry.isWorthwhile(error)
+        {
+            unsafe states[node].attempts += 1
+            group.enter()
+            let wait = retry.wait(afterFailures: unsafe Int(states[node].attempts))
+            let again = { @Sendable [self] in
+                push(node)
+                group.leave()
+            }
+            if wait > .zero { _ = queue.asyncAfter(wait, execute: again) } else { again() }
+            return nil
+        }
+        unsafe states[node].attempts = 0
+        failures.withLock { $0.append((node, error)) }
+        if layout.policy == .stop { isStopped.store(true, ordering: .relaxed) }
+        return .failed
+    }
+
+    private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
+        unsafe states[node].waitsFor.store(layout.joins[node], ordering: .relaxed)
+        if let verdict = verdict(on: node) { return end(node, verdict) }
+        group.enter()
+        AsyncTask(executorPreference: queue.taskExecutor) { [self] in
+            defer { group.leave() }
+            do {
+                try await body(reader, slot(of: node))
+                unsafe states[node].attempts = 0
+                end(node, .finished)
+            } catch {
+                if let outcome = failed(node, error) { end(node, outcome) }
+            }
+        }
+    }
+
+    /// Tells the dependents of an ended node. Returns one that is ready, if it may run here; other ready ones become jobs.
+    private func release(_ node: Int, _ outcome: GraphOutcome) -> Int? {
+        unsafe states[node].outcome = outcome
+        var next: Int?
+        var other: Int?
+        var more: [Int] = []
+        for edge in layout.edges[layout.successors(of: node)] {
+            let verdict = verdict(of: edge.kind, after: node, outcome)
+            // Release by the decrement below.
+            if verdict != 0 { unsafe states[edge.node].verdict.bitwiseOr(verdict, ordering: .relaxed) }
+            let left = unsafe states[edge.node].waitsFor.subtract(1, ordering: .acquiringAndReleasing).newValue
+            guard left == 0 else { continue }
+            if next == nil, layout.nodes[edge.node].isPlain {
+                next = edge.node
+            } else if other == nil {
+                other = edge.node
+            } else {
+                more.append(edge.node)
+            }
+        }
+        if let other {
+            if more.isEmpty { push(other) } else { push(more + [other]) }
+        }
+        return next
+    }
+
+    private func verdict(of kind: GraphEdge.Kind, after node: Int, _ outcome: GraphOutcome) -> UInt8 {
+        switch (outcome, kind) {
+        case (.finished, .needed), (.finished, .order), (.notTaken, .order): 0
+        case (.finished, .whenTrue), (.finished, .whenFalse):
+            unsafe (slots + layout.nodes[node].offset).load(as: Bool.self) == (kind == .whenTrue) ? 0 : GraphNodeState.notTaken
+        case (.notTaken, _): GraphNodeState.notTaken
+        case (_, .order): layout.policy == .goOn ? 0 : GraphNodeState.doomed
+        default: GraphNodeState.doomed
+        }
+    }
+}

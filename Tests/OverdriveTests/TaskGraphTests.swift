@@ -1,0 +1,367 @@
+import Overdrive
+import Synchronization
+import Testing
+import TestSupport
+
+@Suite("Task graphs", .timeLimit(.minutes(10)))
+struct TaskGraphTests {
+    @Test("a node receives the results of the nodes that it depends on")
+    func results() async throws {
+        let graph = TaskGraph()
+        let two = graph.node("two") { 2 }
+        let word = graph.node("word", after: two) { String(repeating: "a", count: $0) }
+        let both = graph.node(after: two, word) { "\($0)\($1)" }
+        let four = graph.node(after: two, word, both, two) { a, b, c, d in "\(a) \(b) \(c) \(d)" }
+        let many = graph.node(after: (0..<5).map { i in graph.node { i * i } }) { $0.reduce(0, +) }
+        let waited = graph.node(after: both) { text async throws -> Int in
+            try await AsyncTask.sleep(for: .milliseconds(1))
+            return text.count
+        }
+        let frozen = try graph.freeze()
+        #expect(frozen.count == 11)
+        for _ in 0..<3 {
+            let results = try await frozen.run()
+            #expect(results[four] == "2 aa 2aa 2" && results[many] == 30 && results[waited] == 3)
+        }
+    }
+
+    @Test("a blocking run gives the same results, again and again")
+    func blocking() throws {
+        let graph = TaskGraph()
+        let first = graph.node { 1 }
+        var last = first
+        for _ in 0..<1000 { last = graph.node(after: last, first) { $0 + $1 } }
+        let frozen = try graph.freeze()
+        for _ in 0..<20 { #expect(try frozen.run()[last] == 1001) }
+    }
+
+    @Test("a circle is named with its nodes in order")
+    func circle() {
+        let graph = TaskGraph()
+        let a = graph.node("a") {}
+        let b = graph.subgraph("lib") { graph.node("b", after: a) { _ in } }
+        let c = graph.node("c", after: b) { _ in }
+        graph.node("outside", after: c) { _ in }
+        graph.order(c, before: a)
+        let error = #expect(throws: TaskGraphError.self) { try graph.freeze() }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("lib/b"))
+        guard case .circle(let names) = error else { return #expect(Bool(false), "no circle") }
+        #expect(names.count == 3 && Set(names) == ["a", "lib/b", "c"])
+        // Each name is followed by that of its dependent.
+        let after = ["a": "lib/b", "lib/b": "c", "c": "a"]
+        for (i, name) in names.enumerated() { #expect(names[(i + 1) % 3] == after[name]) }
+    }
+
+    @Test("a failure skips dependents, and others run", arguments: [TaskGraph.FailurePolicy.skipDependents, .goOn])
+    func failures(policy: TaskGraph.FailurePolicy) throws {
+        let (ran, graph) = (Counter(), TaskGraph(onFailure: policy))
+        let bad = graph.node("bad") { () throws -> Int in throw Flaw(number: 7) }
+        let dependent = graph.node(after: bad) { ran.add(); return $0 }
+        let tolerant = graph.node(after: bad.optional) { $0 ?? -1 }
+        let behind = graph.node { 1 }
+        graph.order(bad, before: behind)
+        let other = graph.node { 5 }
+        let frozen = try graph.freeze()
+        for _ in 0..<3 {
+            if policy == .goOn {
+                let results = try frozen.run()
+                #expect(results[tolerant] == -1 && results[behind] == 1 && results[other] == 5)
+                guard case .failed(let error) = results.outcome(of: bad) else { return #expect(Bool(false)) }
+                #expect(error as? Flaw == Flaw(number: 7))
+                guard case .skipped = results.outcome(of: dependent) else { return #expect(Bool(false)) }
+            } else {
+                let error = #expect(throws: TaskGraphError.self) { try frozen.run() }
+                guard case .failed(let node, let cause, let others) = error else { return #expect(Bool(false)) }
+                #expect(node == "bad" && cause as? Flaw == Flaw(number: 7) && others == 0)
+            }
+        }
+        #expect(ran.count == 0)
+    }
+
+    @Test("a branch that is not taken gives nil to optional dependents")
+    func branches() throws {
+        let graph = TaskGraph()
+        let flip = Atomic(false)
+        let isDirty = graph.node { flip.load(ordering: .relaxed) }
+        let rebuilt = graph.node(when: isDirty.isTrue) { "new" }
+        let kept = graph.node(when: isDirty.isFalse) { "old" }
+        let dependent = graph.node(after: rebuilt) { $0 + "er" }
+        let result = graph.node(after: rebuilt.optional, kept.optional) { $0 ?? $1 ?? "none" }
+        let frozen = try graph.freeze()
+        #expect(try frozen.run()[result] == "old")
+        guard case .notTaken = try frozen.run().outcome(of: dependent) else { return #expect(Bool(false)) }
+        flip.store(true, ordering: .relaxed)
+        let results = try frozen.run()
+        #expect(results[result] == "new" && results[dependent] == "newer")
+    }
+
+    @Test("a failed node is tried again as its policy says, in each run")
+    func retries() async throws {
+        let graph = TaskGraph()
+        let (attempts, slow) = (Counter(), Counter())
+        let node = graph.node(retry: RetryPolicy(times: 3)) { () throws -> Int in
+            guard attempts.add() % 4 == 0 else { throw Flaw() }
+            return attempts.count
+        }
+        let later = graph.node(
+            after: node, retry: RetryPolicy(times: 1, delay: .fixed(.milliseconds(2)))
+        ) { n async throws -> Int in
+            guard slow.add() % 2 == 0 else { throw Flaw() }
+            return n
+        }
+        let frozen = try graph.freeze()
+        #expect(try await frozen.run()[later] == 4)
+        #expect(try await frozen.run()[later] == 8)
+        #expect(attempts.count == 8 && slow.count == 4)
+    }
+
+    @Test("a cancelled run starts no further node and says how many did not run")
+    func cancelling() async throws {
+        let graph = TaskGraph()
+        let token = CancellationToken()
+        let sawIt = Counter()
+        var last = graph.node {
+            token.cancel()
+        }
+        last = graph.node(after: last) { _ in sawIt.add() }
+        for _ in 0..<9 { last = graph.node(after: last) { _ in sawIt.add() } }
+        let frozen = try graph.freeze()
+        let error = #expect(throws: TaskGraphError.self) { try frozen.run(token: token) }
+        guard case .cancelled(let unfinished) = error else { return #expect(Bool(false)) }
+        #expect(unfinished == 10 && sawIt.count == 0)
+        // The task's own cancellation; and the same graph runs whole afterwards.
+        let task = AsyncTask { try await frozen.run() }
+        task.cancel()
+        _ = await task.result
+        _ = try await frozen.run()
+        #expect(sawIt.count >= 10)
+    }
+
+    @Test("nodes on a limited queue keep its limit, and node after node on a serial queue is alone")
+    func limits() async throws {
+        let graph = TaskGraph()
+        let (one, two) = (TaskQueue.serial(), TaskQueue(maxConcurrentTaskCount: 2))
+        let (first, second) = (Crowd(), Crowd())
+        for _ in 0..<50 {
+            let a = graph.node(on: one) { first.visit() }
+            graph.node(after: a, on: two) { _ in second.visit() }
+        }
+        _ = try await graph.freeze().run()
+        #expect(first.most == 1 && (1...2).contains(second.most))
+    }
+
+    @Test("runs of one graph at the same time have their own results, which go with them")
+    func concurrentRuns() async throws {
+        let alive = Counter()
+        final class Token: Sendable {
+            let alive: Counter
+            init(_ alive: Counter) { self.alive = alive; alive.add() }
+            deinit { alive.add(-1) }
+        }
+        let graph = TaskGraph()
+        var level = (0..<8).map { _ in graph.node { Token(alive) } }
+        for _ in 0..<8 { level = level.indices.map { i in graph.node(after: level[i], level[(i + 1) % 8]) { _, _ in Token(alive) } } }
+        let last = level
+        let frozen = try graph.freeze()
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<12 {
+                group.addTask {
+                    let results = try await frozen.run()
+                    return Set(last.map { ObjectIdentifier(results[$0]) }).count == last.count
+                }
+            }
+            for try await areDistinct in group { #expect(areDistinct) }
+        }
+        do {
+            let (one, other) = (try await frozen.run(), try await frozen.run())
+            #expect(one[last[0]] !== other[last[0]])
+        }
+        #expect(alive.count == 0)
+    }
+
+    @Test("a run whose scheduler is shut down ends and says so")
+    func shutDown() async throws {
+        let scheduler = try Scheduler(workers: 1)
+        let graph = TaskGraph()
+        let (begun, gate) = (WaitGroup(), WaitGroup())
+        begun.enter()
+        gate.enter()
+        var last = graph.node { begun.leave(); gate.wait() }
+        for _ in 0..<200 { last = graph.node(after: last) { _ in } }
+        let frozen = try graph.freeze(scheduler: scheduler)
+        async let outcome = Result { try await frozen.run() }
+        await begun.wait()
+        async let report: ShutdownReport = scheduler.shutdown(deadline: .zero)
+        gate.leave()
+        _ = await report
+        if case .failure(let error) = await outcome {
+            guard case .cancelled = error as? TaskGraphError else { return #expect(Bool(false), "\(error)") }
+        }
+        let again = await Result { try await frozen.run() }
+        guard case .failure(let error) = again, case .cancelled(201) = error as? TaskGraphError else {
+            return #expect(Bool(false), "\(again)")
+        }
+    }
+
+    @Test("random graphs end as a sequential oracle says", arguments: 0..<20)
+    func random(seed: UInt64) async throws {
+        for i in 0..<50 { try await RandomGraph(seed: seed &* 50 &+ UInt64(i)).check() }
+    }
+}
+
+/// How many threads are in it at a time.
+private final class Crowd: Sendable {
+    private let state = Mutex((now: 0, most: 0))
+
+    func visit() {
+        state.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+        for _ in 0..<200 { _ = Counter() }
+        state.withLock { $0.now -= 1 }
+    }
+
+    var most: Int { state.withLock { $0.most } }
+}
+
+extension Result where Failure == any Error {
+    /// Catches what an asynchronous body throws.
+    fileprivate init(_ body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
+    }
+}
+
+/// A graph by seed: nodes that add what they receive, fail at first or for good, stand on branches, and order each other.
+private struct RandomGraph {
+    enum Expected: Equatable { case value(Int), failed, skipped, notTaken }
+
+    private let policy: TaskGraph.FailurePolicy
+    private let graph: TaskGraph
+    private var nodes: [TaskGraph.Node<Int>] = []
+    private var flags: [(node: TaskGraph.Node<Bool>, index: Int)] = []
+    private var expected: [Expected] = []
+    private let seed: UInt64
+    private let runs: [Counter]
+    private var attemptsNeeded: [Int] = []
+
+    init(seed: UInt64) {
+        self.seed = seed
+        var random = SplitMix(state: seed)
+        let count = Int.random(in: 1...40, using: &random)
+        let policy = [TaskGraph.FailurePolicy.skipDependents, .goOn].randomElement(using: &random)!
+        self.policy = policy
+        graph = TaskGraph(onFailure: policy)
+        let runs = (0..<count).map { _ in Counter() }
+        self.runs = runs
+        let serial = TaskQueue.serial()
+        for i in 0..<count {
+            let before = nodes
+            func pick() -> Int? { before.isEmpty ? nil : Int.random(in: before.indices, using: &random) }
+            let isBad = Int.random(in: 0..<12, using: &random) == 0
+            let failsFirst = Int.random(in: 0..<6, using: &random) == 0 ? 1 : 0
+            attemptsNeeded.append(isBad ? 2 : failsFirst + 1)
+            let body: @Sendable (Int) throws -> Int = { sum in
+                let attempt = runs[i].add()
+                if isBad || (failsFirst == 1 && attempt % 2 == 1) { throw Flaw(number: i) }
+                return sum &* 3 &+ i
+            }
+            let retry = RetryPolicy(times: 1)
+            let queue = Int.random(in: 0..<8, using: &random) == 0 ? serial : nil
+            let flag = flags.isEmpty || Int.random(in: 0..<4, using: &random) != 0 ? nil : flags.randomElement(using: &random)
+            let wanted = Bool.random(using: &random)
+            let condition = flag.map { wanted ? $0.node.isTrue : $0.node.isFalse }
+            let (a, b, order) = (pick(), pick(), pick())
+            let kind = Int.random(in: 0..<6, using: &random)
+            let node: TaskGraph.Node<Int>
+            var inputs: [(index: Int, isOptional: Bool)] = []
+            if let a, let b, kind == 0 {
+                node = graph.node(after: before[a], before[b], when: condition, on: queue, retry: retry) { try body($0 &+ $1) }
+                inputs = [(a, false), (b, false)]
+            } else if let a, let b, kind == 1 {
+                node = graph.node(after: before[a].optional, before[b], when: condition, on: queue, retry: retry) {
+                    try body(($0 ?? 1000) &+ $1)
+                }
+                inputs = [(a, true), (b, false)]
+            } else if let a, let b, kind == 2 {
+                node = graph.node(after: [before[a], before[b]], when: condition, retry: retry) { sums async throws -> Int in
+                    try body(sums[0] &+ sums[1])
+                }
+                inputs = [(a, false), (b, false)]
+            } else if let a, kind == 3 {
+                node = graph.node(after: before[a], when: condition, on: queue, retry: retry) { try body($0) }
+                inputs = [(a, false)]
+            } else {
+                node = graph.node(when: condition, on: queue, retry: retry) { try body(0) }
+            }
+            var ordered: [Int] = []
+            if let order, kind != 5 {
+                graph.order(before[order], before: node)
+                ordered = [order]
+            }
+            nodes.append(node)
+            // The oracle, in the order of the nodes, which is one of the orders that the edges allow.
+            var end: Expected?
+            let earlier = expected
+            func doom(_ index: Int, isOptional: Bool) {
+                switch earlier[index] {
+                case .value: break
+                case .notTaken: if !isOptional && end != .skipped { end = .notTaken }
+                case .failed, .skipped: if !isOptional || policy != .goOn { end = .skipped }
+                }
+            }
+            inputs.forEach { doom($0.index, isOptional: $0.isOptional) }
+            ordered.forEach { doom($0, isOptional: true) }
+            if let flag {
+                doom(flag.index, isOptional: false)
+                if end == nil, case .value(let value) = expected[flag.index], (value % 2 == 0) != wanted { end = .notTaken }
+                if case .value(let value) = expected[flag.index], (value % 2 == 0) != wanted, end != .skipped { end = .notTaken }
+            }
+            let sum = inputs.reduce(0) { sum, input in
+                if case .value(let value) = expected[input.index] { return sum &+ value }
+                return sum &+ 1000
+            }
+            expected.append(end ?? (isBad ? .failed : .value(sum &* 3 &+ i)))
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                flags.append((graph.node(after: node) { $0 % 2 == 0 }, i))
+            }
+        }
+    }
+
+    func check() async throws {
+        let frozen = try graph.freeze()
+        let isClean = !expected.contains(.failed)
+        for round in 1...3 {
+            do {
+                let results = try await frozen.run()
+                #expect(isClean || policy == .goOn, "seed \(seed)")
+                for (node, expected) in zip(nodes, expected) {
+                    switch results.outcome(of: node) {
+                    case .value(let value): #expect(expected == .value(value), "seed \(seed)")
+                    case .failed(let error): #expect(expected == .failed, "seed \(seed): \(error)")
+                    case .skipped: #expect(expected == .skipped, "seed \(seed)")
+                    case .notTaken: #expect(expected == .notTaken, "seed \(seed)")
+                    }
+                }
+            } catch {
+                #expect(!isClean && policy == .skipDependents, "seed \(seed): \(error)")
+            }
+            for (i, counter) in runs.enumerated() {
+                switch expected[i] {
+                case .value, .failed: #expect(counter.count == round * attemptsNeeded[i], "seed \(seed), node \(i)")
+                default: #expect(counter.count == 0, "seed \(seed), node \(i)")
+                }
+            }
+        }
+    }
+}
+
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
