@@ -24,8 +24,8 @@ struct GraphNode: Sendable {
     /// nil: the result needs no deinitialisation.
     let destroy: Destroy?
 
-    /// A plain node may run right after the node that released it, on the same thread.
-    var isPlain: Bool {
+    /// Neither a queue, nor a quality of service, nor an asynchronous body sends it elsewhere.
+    fileprivate var isPlain: Bool {
         guard queue == nil, qos == nil, case .direct = body else { return false }
         return true
     }
@@ -99,14 +99,22 @@ struct GraphNodeState: ~Copyable {
 ///
 /// Successors lie in compressed rows: those of node i are `edges[rows[i]..<rows[i + 1]]`.
 final class GraphLayout: Sendable {
+    struct Step: Sendable {
+        let offset: Int
+        /// How many dependencies the node has.
+        let joins: Int32
+        /// The node may run right after the node that released it, on the same thread.
+        let isPlain: Bool
+    }
+
     /// Slots lie at multiples of their type's alignment, of at most this many bytes.
     static let slotAlignment = 64
 
     let nodes: ContiguousArray<GraphNode>
     let rows: ContiguousArray<Int32>
     let edges: ContiguousArray<GraphEdge>
-    /// How many dependencies each node has.
-    let joins: ContiguousArray<Int32>
+    /// What a run asks of a node on the way.
+    let steps: ContiguousArray<Step>
     let roots: ContiguousArray<Int32>
     let slotBytes: Int
     let policy: TaskGraph.FailurePolicy
@@ -134,10 +142,12 @@ final class GraphLayout: Sendable {
         }
         roots = ContiguousArray((0..<Int32(nodes.count)).filter { joins[Int($0)] == 0 })
         owners = ContiguousArray((0..<Int32(nodes.count)).filter { nodes[Int($0)].destroy != nil })
+        steps = ContiguousArray(nodes.indices.map { i in
+            Step(offset: nodes[i].offset, joins: joins[i], isPlain: nodes[i].isPlain)
+        })
         self.nodes = nodes
         self.rows = rows
         self.edges = sorted
-        self.joins = joins
         self.slotBytes = slotBytes
         self.policy = policy
         self.graph = graph
@@ -151,7 +161,7 @@ final class GraphLayout: Sendable {
     ///
     /// Kahn's levels first, in linear time: nodes that remain wait for a circle. A walk along them ends in one.
     func circle() -> [Int]? {
-        var left = joins
+        var left = ContiguousArray(steps.map(\.joins))
         var ready = roots
         while let node = ready.popLast() {
             for edge in edges[successors(of: Int(node))] {

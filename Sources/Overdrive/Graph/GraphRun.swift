@@ -31,7 +31,7 @@ final class GraphRun: CurrentWork {
         unsafe states = .allocate(capacity: layout.nodes.count)
         unsafe slots = .allocate(byteCount: max(1, layout.slotBytes), alignment: GraphLayout.slotAlignment)
         for i in 0..<layout.nodes.count {
-            unsafe (states + i).initialize(to: GraphNodeState(run: self, index: Int32(i), waitsFor: layout.joins[i]))
+            unsafe (states + i).initialize(to: GraphNodeState(run: self, index: Int32(i), waitsFor: layout.steps[i].joins))
         }
     }
 
@@ -65,7 +65,7 @@ final class GraphRun: CurrentWork {
 
     // MARK: - Results
 
-    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.nodes[node].offset) }
+    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.steps[node].offset) }
 
     var reader: TaskGraph.Reader { unsafe TaskGraph.Reader(slots: slots, states: states) }
 
@@ -112,7 +112,7 @@ final class GraphRun: CurrentWork {
         defer { group.leave() }
         let roots = layout.roots
         guard let last = roots.last else { return }
-        guard here, layout.nodes[Int(last)].isPlain else { return push(roots.lazy.map { Int($0) }) }
+        guard here, layout.steps[Int(last)].isPlain else { return push(roots.lazy.map { Int($0) }) }
         push(roots.dropLast().lazy.map { Int($0) })
         drive(Int(last), most: .max)
     }
@@ -125,9 +125,13 @@ final class GraphRun: CurrentWork {
     }
 
     /// A node that has its own queue or quality of service is followed by no other one on that queue's thread.
-    private func mostOf(_ node: Int) -> Int { layout.nodes[node].isPlain ? GraphRun.mostInline : 1 }
+    private func mostOf(_ node: Int) -> Int { layout.steps[node].isPlain ? GraphRun.mostInline : 1 }
 
     private func push(_ node: Int) {
+        if layout.steps[node].isPlain {
+            return unsafe queue.async(
+                group: group, qos: nil, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+        }
         let record = layout.nodes[node]
         if case .suspending(let body) = record.body { return begin(node, suspending: body) }
         unsafe (record.queue ?? queue).async(
@@ -139,7 +143,7 @@ final class GraphRun: CurrentWork {
         if nodes.count < 3 { return nodes.forEach { push($0) } }
         queue.asyncBatch(group: group) { batch in
             for node in nodes {
-                if layout.nodes[node].isPlain {
+                if layout.steps[node].isPlain {
                     unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
                 } else {
                     push(node)
@@ -188,10 +192,9 @@ final class GraphRun: CurrentWork {
     /// Runs a node's closure. Returns how it ended; nil if it is to be tried again later.
     private func execute(_ node: Int) -> GraphOutcome? {
         // All dependencies have ended: the counter is the next run's from here on.
-        unsafe states[node].waitsFor.store(layout.joins[node], ordering: .relaxed)
+        unsafe states[node].waitsFor.store(layout.steps[node].joins, ordering: .relaxed)
         if let verdict = verdict(on: node) { return verdict }
-        let record = layout.nodes[node]
-        guard case .direct(let body) = record.body else { return .failed }
+        guard case .direct(let body) = layout.nodes[node].body else { return .failed }
         do {
             try body(reader, slot(of: node))
             unsafe states[node].attempts = 0
@@ -224,7 +227,7 @@ final class GraphRun: CurrentWork {
     }
 
     private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
-        unsafe states[node].waitsFor.store(layout.joins[node], ordering: .relaxed)
+        unsafe states[node].waitsFor.store(layout.steps[node].joins, ordering: .relaxed)
         if let verdict = verdict(on: node) { return end(node, verdict) }
         group.enter()
         AsyncTask(executorPreference: queue.taskExecutor) { [self] in
@@ -251,7 +254,7 @@ final class GraphRun: CurrentWork {
             if verdict != 0 { unsafe states[edge.node].verdict.bitwiseOr(verdict, ordering: .relaxed) }
             let left = unsafe states[edge.node].waitsFor.subtract(1, ordering: .acquiringAndReleasing).newValue
             guard left == 0 else { continue }
-            if next == nil, layout.nodes[edge.node].isPlain {
+            if next == nil, layout.steps[edge.node].isPlain {
                 next = edge.node
             } else if other == nil {
                 other = edge.node
@@ -269,7 +272,7 @@ final class GraphRun: CurrentWork {
         switch (outcome, kind) {
         case (.finished, .needed), (.finished, .order), (.notTaken, .order): 0
         case (.finished, .whenTrue), (.finished, .whenFalse):
-            unsafe (slots + layout.nodes[node].offset).load(as: Bool.self) == (kind == .whenTrue) ? 0 : GraphNodeState.notTaken
+            unsafe (slots + layout.steps[node].offset).load(as: Bool.self) == (kind == .whenTrue) ? 0 : GraphNodeState.notTaken
         case (.notTaken, _): GraphNodeState.notTaken
         case (_, .order): layout.policy == .goOn ? 0 : GraphNodeState.doomed
         default: GraphNodeState.doomed
