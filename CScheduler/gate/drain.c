@@ -88,8 +88,15 @@ static void run_one(od_queue *queue, odi_entry job)
  * runs them, whose slice would be as many jobs per job otherwise. */
 static _Thread_local size_t run_beyond;
 
-/* Runs what a drainer has taken. Returns how many jobs that were. */
-static size_t run_taken(od_queue *queue, const odi_taken *taken)
+/* Whether work elsewhere waits for this worker, between two jobs of a line. Who does not give the line back after so
+ * many jobs (`most`) does not give it back for that. */
+static bool is_wanted_far(const od_queue *queue, size_t most)
+{
+    return most != SIZE_MAX && on_free_worker(queue) && odi_worker_is_wanted_far(odi_worker_self, queue->band);
+}
+
+/* Runs what a drainer has taken, or what there is time for. Returns how many jobs that were. */
+static size_t run_taken(od_queue *queue, const odi_taken *taken, size_t most)
 {
     odi_entry job;
     size_t count = 1;
@@ -97,7 +104,7 @@ static size_t run_taken(od_queue *queue, const odi_taken *taken)
     run_beyond = 0;
     run_one(queue, taken->first);
     if (taken->batch != NULL) {
-        for (; odi_drain_batch_claim(taken->batch, &queue->watch.lock, &job); count++)
+        for (; !is_wanted_far(queue, most) && odi_drain_batch_claim(taken->batch, &queue->watch.lock, &job); count++)
             run_one(queue, job);
     }
     return count + run_beyond;
@@ -218,7 +225,7 @@ static bool look(drainer *it)
     odi_lock_acquire(&queue->watch.lock);
     if (lingers >= 0)
         queue->lingers_in = (uint8_t)lingers;
-    odi_queue_put_down(&it->next.taken);
+    odi_queue_put_down(queue, &it->next.taken);
     if (it->wide && it->ticks != UINT64_MAX)
         odi_queue_measure(queue, it->ticks);
     it->wide = queue->gate.width != 1;
@@ -242,7 +249,7 @@ static void run_what_it_took(drainer *it)
     if (!has_job(it))
         return;
     uint64_t began = it->wide ? od_loop_ticks() : 0;
-    it->done += run_taken(queue, &it->next.taken);
+    it->done += run_taken(queue, &it->next.taken, it->most);
     it->ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
     if (ODI_UNLIKELY(it->next.barrier))
         odi_queue_end_barrier(queue);
@@ -260,7 +267,8 @@ static void serve_line(od_queue *queue, odi_pass pass)
         run_what_it_took(&it);
         if (!has_job(&it) || (ODI_UNLIKELY(target != NULL) && odi_target_wants_back(queue)))
             break;
-        if (it.done >= it.most && (it.most != JOBS_PER_SLICE || others_wait(queue)))
+        if (is_wanted_far(queue, it.most) ||
+            (it.done >= it.most && (it.most != JOBS_PER_SLICE || others_wait(queue))))
             break;
         it.done = it.done < it.most ? it.done : 0;
     }

@@ -187,10 +187,12 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
     odi_drain_batch_offer(batch);
 }
 
-void odi_queue_put_down(odi_taken *taken)
+void odi_queue_put_down(od_queue *queue, odi_taken *taken)
 {
-    if (taken->batch != NULL)
+    if (taken->batch != NULL) {
+        take_back(queue, taken->batch); /* a drainer that other work calls away has not claimed all */
         taken->batch->owner = NULL;
+    }
     taken->batch = NULL;
 }
 

@@ -53,7 +53,7 @@ static inline int odi_queue_drain_batches(const od_queue *queue) /* so many ther
     return queue->batches != NULL ? ODI_DRAIN_BATCHES : 0;
 }
 void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *drainer);
-void odi_queue_put_down(odi_taken *taken); /* its drainer claims no more of it */
+void odi_queue_put_down(od_queue *queue, odi_taken *taken); /* its drainer claims no more of it */
 void odi_queue_take_back(od_queue *queue); /* whatever is not claimed of any drain batch */
 void odi_queue_call_in(od_queue *queue); /* the same, if a drainer's next job is among it */
 bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry);

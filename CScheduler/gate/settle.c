@@ -126,7 +126,7 @@ void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken)
     odi_settlement settlement = {0};
 
     odi_lock_acquire(&queue->watch.lock);
-    odi_queue_put_down(taken);
+    odi_queue_put_down(queue, taken);
     queue->drainers_waiting++;
     if (ODI_UNLIKELY(queue->gate.returning > 0))
         odi_earmark_settle(queue); /* whoever wants its place back takes this one */

@@ -20,6 +20,13 @@ enum { MOST_PASSED_OVER = 256 };
  * elsewhere at one take of so many. */
 enum { LOOK_FOR_OVERRIDDEN_EVERY = 8 };
 
+/* A worker that always has work reads the coarse clock after this many jobs, or after each long one, and looks for
+ * what waits elsewhere when the clock has moved. So such work waits for milliseconds, not for the other worker's job. */
+enum { JOBS_PER_CLOCK = 8 };
+
+/* Every so many such looks take lower bands too. */
+enum { LOOK_LOWER_EVERY = 16 };
+
 enum { BATCH = ODI_STEAL_BATCH };
 
 /* After bringing back less than this, a thief leaves the others alone for a moment: it has
@@ -198,6 +205,71 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     return first;
 }
 
+/* The bands of what lies in other workers' deques and in other sites' injectors. A hint. */
+ODI_COLD static uint32_t bands_far(odi_worker *worker)
+{
+    odi_team *team = worker->team;
+    uint32_t found = 0;
+
+    for (int site = 0; site < team->site_count; site++) {
+        for (uint32_t band = 0; site != worker->site_index && band < ODI_BANDS; band++)
+            found |= odi_injector_size(&team->sites[site].injectors[band]) > 0 ? 1u << band : 0;
+    }
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    for (int i = 0; i < table->first[team->site_count]; i++) {
+        odi_worker *other = table->workers[i];
+        /* relaxed: a hint */
+        uint32_t bands = other != worker ? odi_load_relaxed(&other->bands) & ~found : 0;
+
+        for (; bands != 0; bands &= bands - 1)
+            found |= odi_deque_size(&other->deques[lowest_bit(bands)]) > 0 ? bands & -bands : 0;
+    }
+    odi_read_end();
+    return found;
+}
+
+/* The clock has moved. Which band of those that wait elsewhere comes before, or as often as, the ones at hand. */
+ODI_COLD static void look_far(odi_worker *worker, uint32_t local)
+{
+    bool lower = ++worker->timed_looks % LOOK_LOWER_EVERY == 0;
+    uint32_t as = odi_band_served_as(first_of(worker, local, false)), far = bands_far(worker), wanted = 0;
+
+    for (uint32_t left = far; left != 0; left &= left - 1)
+        wanted |= lower || odi_band_served_as(lowest_bit(left)) <= as ? left & -left : 0;
+    if (lower || wanted == 0)
+        worker->far_bands = wanted;
+    else
+        worker->far_bands = 1u << first_of(worker, wanted, false);
+}
+
+ODI_HOT_INLINE bool is_wanted_far(odi_worker *worker, uint32_t local)
+{
+    if (ODI_UNLIKELY(++worker->clock_tick >= JOBS_PER_CLOCK)) {
+        int64_t now = odi_clock_coarse();
+        bool moved = now != worker->looked_ns;
+
+        worker->clock_tick = moved ? JOBS_PER_CLOCK - 1 : 0;
+        worker->looked_ns = now;
+        if (moved)
+            look_far(worker, local);
+    }
+    return ODI_UNLIKELY(worker->far_bands != 0);
+}
+
+bool odi_worker_is_wanted_far(odi_worker *worker, uint32_t band)
+{
+    return is_wanted_far(worker, 1u << band);
+}
+
+ODI_COLD static bool take_far(odi_worker *worker, odi_entry *job)
+{
+    uint32_t wanted = worker->far_bands;
+
+    worker->far_bands = 0;
+    return look_around(worker, worker->far_looks++, 1, wanted, job);
+}
+
 static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job);
 
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
@@ -209,6 +281,8 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     /* relaxed: a hint */
     if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&odi_overrides.bands) != 0) &&
         find_overridden(worker, bands, job))
+        return true;
+    if (bands != 0 && is_wanted_far(worker, bands) && take_far(worker, job))
         return true;
     while (bands != 0) {
         uint32_t band = ODI_LIKELY((bands & (bands - 1)) == 0) ? lowest_bit(bands)

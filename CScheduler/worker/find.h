@@ -19,6 +19,10 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job);
 /* Whether bands other than `band` may have work at hand. A hint. Owner. */
 bool odi_worker_other_bands(odi_worker *worker, uint32_t band);
 
+/* Counts one more job of `band` that the worker has begun. True: other workers or sites hold work that is served at
+ * least as urgently and nobody takes; the worker's next look takes it first. Owner. */
+bool odi_worker_is_wanted_far(odi_worker *worker, uint32_t band);
+
 /* ---- steal_fork.c ---- */
 
 /* A fork of somebody else's. */

@@ -178,8 +178,8 @@ QUEUE_TEST(what_another_drainer_had_in_hand_comes_before_what_is_newer)
     int back = queue->back;
     odi_queue_fill_batch(queue, &second, &drainers[1]);
     bool takes_newer = second.batch != NULL;
-    odi_queue_put_down(&first);
-    odi_queue_put_down(&second);
+    odi_queue_put_down(queue, &first);
+    odi_queue_put_down(queue, &second);
     odi_lock_release(&queue->watch.lock);
     od_queue_resume(queue);
     end_wide_queue(queue);

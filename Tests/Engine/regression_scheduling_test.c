@@ -350,6 +350,57 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     end_pool(pool, forked.queue);
 }
 
+static struct {
+    od_pool *pool;
+    od_queue *line;
+    atomic_bool began;
+    bool urgent_met;
+} starved;
+
+/* The queue always holds another one. */
+static void keep_the_line_going(void *unused)
+{
+    if (!atomic_load(&starved.began))
+        od_queue_async(starved.line, NULL, OD_QUEUE_BAND, keep_the_line_going, unused);
+}
+
+static void begin_at_last(void *unused)
+{
+    (void)unused;
+    atomic_store(&starved.began, true);
+}
+
+/* Computes until the other worker has begun what lies in this one's deque. */
+static void submit_beside_a_line(void *band)
+{
+    int64_t give_up = odi_clock_after(HANG_NS);
+
+    od_pool_submit(starved.pool, *(od_band *)band, begin_at_last, NULL);
+    while (!atomic_load(&starved.began) && odi_clock_now() < give_up)
+        sched_yield();
+    starved.urgent_met = atomic_load(&starved.began);
+    atomic_store(&starved.began, true);
+}
+
+/* The drainer of a line that never runs empty looked at its own site's work alone. */
+TEST(a_line_that_never_runs_empty_starves_no_job_in_another_workers_deque)
+{
+    od_band bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_BACKGROUND};
+    int32_t widths[] = {1, 2};
+
+    for (int each = 0; each < 4; each++) {
+        od_pool *pool = starved.pool = pool_of(2);
+
+        atomic_store(&starved.began, false);
+        starved.line = od_queue_create(pool, OD_BAND_BACKGROUND, widths[each / 2], "line");
+        od_queue_async(starved.line, NULL, OD_QUEUE_BAND, keep_the_line_going, NULL);
+        od_pool_submit(pool, OD_BAND_BACKGROUND, submit_beside_a_line, &bands[each % 2]);
+        assert_true(od_queue_wait(starved.line, HANG_NS));
+        end_pool(pool, starved.line);
+        assert_true(starved.urgent_met);
+    }
+}
+
 /* The place went back to the pool after each turn, as a drainer; when all workers waited for
  * their turns by then, and no more could be had, nobody was left to run it. */
 SCENE(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs,
