@@ -100,9 +100,8 @@ static inline bool odi_cpu_mask_covers(const odi_cpu_mask *mask, const odi_cpu_m
  * that are not representable are left out. False for what is no list: the set is empty. */
 bool odi_cpu_mask_parse(const char *text, odi_cpu_mask *mask);
 
-/* Reads the mask of a thread by the kernel's number, 0 for the caller. The process's number is
- * that of its first thread: workers narrow their own mask, so a worker that re-reads the limits
- * must not ask itself; it is also the one that `taskset -p` changes. Offline CPUs are not in it. */
+/* Reads the mask of a thread by the kernel's number, 0 for the caller. The process's number is that of
+ * its first thread. Offline CPUs are not in the mask. */
 int odi_affinity_get(int thread, odi_cpu_mask *mask);
 
 /* Lets the calling thread run on the CPUs of `mask` only. EINVAL when none of them is

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/process.h"
+
 static FILE *open_file(const odi_source *source, const char *path)
 {
     char whole[ODI_PATH_LIMIT];
@@ -57,7 +59,9 @@ int odi_source_read_list(const odi_source *source, const char *path, odi_cpu_mas
 static int ask_affinity(const odi_source *source, odi_cpu_mask *mask)
 {
     (void)source;
-    return odi_affinity_get(getpid(), mask);
+    /* The main thread may pin itself, and placed workers are pinned. An engine's thread that was never placed
+     * has the process's mask, which the kernel keeps within the cpuset. */
+    return odi_affinity_get(odi_process_mask_is_own() ? 0 : getpid(), mask);
 }
 
 /* Slurm binds a job to its CPUs only where the site has set that up; it always says how many. */

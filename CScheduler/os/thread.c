@@ -14,6 +14,7 @@
 
 #include "include/od_thread.h"
 #include "os/clock.h"
+#include "os/process.h"
 
 /* Who gives way yields so often, and then sleeps for so long each time. */
 enum { YIELDS = 50 };
@@ -31,19 +32,24 @@ static void *enter(void *raw)
 
     free(raw);
     (void)pthread_setname_np(pthread_self(), it.name);
+    odi_process_adopt();
     it.body(it.argument);
     return NULL;
 }
 
-/* Everything asynchronous is blocked; faults stay deliverable, because blocking them would
- * turn a readable crash into a kill. */
+/* Blocks every asynchronous signal. Faults stay deliverable, because blocking them would turn a
+ * readable crash into a kill. SIGPIPE ends a writer whose reader is gone, unless the main thread
+ * blocks it. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS,
                                  SIGPROF};
-    sigset_t blocked;
+    sigset_t blocked, of_main;
 
+    odi_process_blocked(&of_main);
     sigfillset(&blocked);
+    if (!sigismember(&of_main, SIGPIPE))
+        sigdelset(&blocked, SIGPIPE);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&blocked, faults[i]);
     pthread_sigmask(SIG_SETMASK, &blocked, before);

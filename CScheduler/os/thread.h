@@ -19,8 +19,9 @@ enum {
     ODI_STACK_GUARD = 64 * 1024
 };
 
-/* Starts a detached thread with every asynchronous signal blocked, so that the process's
- * handlers run on the process's own threads. `name` (at most 15 bytes are kept) is for
+/* Starts a detached thread with every asynchronous signal but SIGPIPE blocked, so that the process's
+ * handlers run on the process's own threads. SIGPIPE is blocked if the main thread blocks it. The thread
+ * has the process's CPU mask, nice value and policy (os/process.h). `name` (at most 15 bytes are kept) is for
  * debuggers. A stack has the system's own minimum at least (arm64: 128 KiB). When `stack_bytes`
  * of address space cannot be had, half is tried, down to ODI_STACK_HALVED. Returns 0 or an errno
  * value. */

@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "os/numa.h"
 #include "os/pages.h"
+#include "os/process.h"
 #include "pool/options.h"
 #include "worker/external.h"
 #include "worker/worker.h"
@@ -136,6 +137,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
         return out_of_memory(message, capacity);
 
     odi_limits limits;
+    odi_process_record();
     pool->placement = options->placement;
     pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();

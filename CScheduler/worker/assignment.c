@@ -5,6 +5,7 @@
 #include "os/affinity.h"
 #include "os/numa.h"
 #include "os/pages.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "worker/worker.h"
 
@@ -208,6 +209,7 @@ void odi_assignment_settle(odi_worker *worker)
     if (!pins && !pinned)
         return;
     worker->pinned = pins;
+    odi_process_note_placement();
     if (odi_affinity_set(&mask) != 0)
         odi_add_relaxed(&team->warnings, 1); /* relaxed: a counter. It runs unpinned. */
     else if (pins && team->site_count > 1)

@@ -228,6 +228,129 @@ TEST(a_thread_has_a_name_and_no_asynchronous_signals)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
+/* ---- the process's state ---- */
+
+typedef struct {
+    atomic_bool came;
+    odi_cpu_mask cpus;
+    int nice, policy;
+    bool pipe_blocked;
+} worker_state;
+
+static void note_state(void *raw)
+{
+    worker_state *it = raw;
+    sigset_t blocked;
+
+    (void)odi_affinity_get(0, &it->cpus);
+    it->nice = getpriority(PRIO_PROCESS, 0);
+    it->policy = sched_getscheduler(0);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    it->pipe_blocked = sigismember(&blocked, SIGPIPE);
+    atomic_store(&it->came, true);
+}
+
+static bool may_raise_itself(void)
+{
+    const struct sched_param none = {0};
+    bool may = setpriority(PRIO_PROCESS, (id_t)odi_thread_id(), 1) == 0 &&
+               setpriority(PRIO_PROCESS, (id_t)odi_thread_id(), 0) == 0;
+
+    return may && sched_setscheduler(0, SCHED_OTHER, &none) == 0;
+}
+
+/* A thread with one CPU, nice 15 and SCHED_IDLE starts one. */
+static void *start_from_below(void *raw)
+{
+    const struct sched_param none = {0};
+    odi_cpu_mask one;
+
+    if (!may_raise_itself())
+        return NULL;
+    (void)odi_affinity_get(0, &one);
+    int first = odi_cpu_mask_next(&one, 0);
+    odi_cpu_mask_clear(&one);
+    odi_cpu_mask_add(&one, first);
+    assert_int_equal(odi_affinity_set(&one), 0);
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)odi_thread_id(), 15), 0);
+    assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    assert_int_equal(odi_thread_start(note_state, raw, 1 << 20, "below"), 0);
+    return raw;
+}
+
+TEST(a_started_thread_has_the_process_cpus_nice_value_and_policy)
+{
+    worker_state it = {0};
+    odi_cpu_mask all;
+    pthread_t below;
+    void *started;
+
+    assert_int_equal(odi_affinity_get(0, &all), 0);
+    assert_int_equal(pthread_create(&below, NULL, start_from_below, &it), 0);
+    pthread_join(below, &started);
+    if (started == NULL)
+        skip();
+    assert_comes_true(atomic_load(&it.came));
+    assert_true(odi_cpu_mask_equal(&it.cpus, &all));
+    assert_int_equal(it.nice, getpriority(PRIO_PROCESS, 0));
+    assert_int_equal(it.policy, sched_getscheduler(0));
+}
+
+static void *start_one(void *raw)
+{
+    assert_int_equal(odi_thread_start(note_state, raw, 1 << 20, "pipes"), 0);
+    return NULL;
+}
+
+TEST(a_started_thread_blocks_sigpipe_only_if_the_main_thread_does)
+{
+    sigset_t pipes;
+    pthread_t other;
+
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    for (int blocked = 0; blocked <= 1; blocked++) {
+        for (int elsewhere = 0; elsewhere <= 1; elsewhere++) {
+            worker_state it = {0};
+
+            pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &pipes, NULL);
+            if (elsewhere) {
+                assert_int_equal(pthread_create(&other, NULL, start_one, &it), 0);
+                pthread_join(other, NULL);
+            } else
+                (void)start_one(&it);
+            assert_comes_true(atomic_load(&it.came));
+            assert_int_equal(it.pipe_blocked, blocked);
+        }
+    }
+    pthread_sigmask(SIG_UNBLOCK, &pipes, NULL);
+}
+
+static void expect_no_signal_blocked(void *unused)
+{
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    child_expects(!sigismember(&blocked, SIGTERM) && !sigismember(&blocked, SIGINT));
+}
+
+static outcome of_a_workers_child;
+
+static void fork_on_the_thread(void *raw)
+{
+    of_a_workers_child = in_a_child(expect_no_signal_blocked, NULL, 60);
+    note_state(raw);
+}
+
+TEST(a_child_of_a_started_thread_blocks_what_the_main_thread_blocks)
+{
+    worker_state it = {0};
+
+    assert_int_equal(odi_thread_start(fork_on_the_thread, &it, 1 << 20, "forks"), 0);
+    assert_comes_true(atomic_load(&it.came));
+    assert_int_equal(of_a_workers_child.status, 0);
+}
+
 static void expect_the_first_thread(void *unused) { child_expects(od_thread_is_main()); }
 
 static void *fork_from_a_later_thread(void *forks)

@@ -454,6 +454,35 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
     }
 }
 
+TEST(a_main_thread_that_pins_itself_takes_no_worker_away)
+{
+    od_pool_options options = options_for(0);
+    odi_cpu_mask before, one;
+    int first, second;
+
+    if (!two_cpus(&first, &second))
+        skip();
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu, NULL);
+    assert_comes_true(all_done(pool) == 1);
+    int workers = od_pool_workers(pool);
+    assert_int_equal(odi_affinity_get(0, &before), 0);
+    odi_cpu_mask_clear(&one);
+    odi_cpu_mask_add(&one, first);
+    assert_int_equal(odi_affinity_set(&one), 0);
+    for (int look = 0; look < 3; look++) {
+        uint64_t done = all_done(pool);
+
+        odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint */
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu, NULL);
+        assert_comes_true(all_done(pool) > done);
+        assert_comes_true(odi_load_relaxed(&pool->next_refresh_ns) != INT64_MIN); /* a worker has read them again */
+        assert_int_equal(od_pool_workers(pool), workers);
+    }
+    assert_int_equal(odi_affinity_set(&before), 0);
+    od_pool_free(pool);
+}
+
 TEST(who_cannot_be_pinned_works_all_the_same_and_is_counted)
 {
     odi_source source;

@@ -7,6 +7,7 @@
 #include "model/check.h"
 #include "os/affinity.h"
 #include "os/numa.h"
+#include "os/process.h"
 #include "topology/placement.h"
 
 #define malloc(bytes) model_malloc(bytes)
@@ -21,6 +22,7 @@ odi_place odi_plan_place(const odi_plan *plan, int worker)
 int odi_affinity_node(void) { return -1; }
 bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask) { return false; }
 int odi_affinity_set(const odi_cpu_mask *mask) { return 0; }
+void odi_process_note_placement(void) {}
 void odi_numa_move(void *memory, size_t bytes, int node) {}
 _Noreturn void odi_trap(const char *format, ...) { model_fail("trapped: %s", format); }
 void odi_warn(const char *format, ...) {}

@@ -1,0 +1,172 @@
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/invariant.h"
+
+static _Thread_local enum { FOREIGN, OURS, PLACED } kind;
+
+/* ---- CPUs ---- */
+
+static pthread_once_t recorded = PTHREAD_ONCE_INIT;
+static odi_cpu_mask process_cpus; /* empty: unknown */
+
+static void record(void)
+{
+    (void)odi_affinity_get(getpid(), &process_cpus);
+}
+
+void odi_process_record(void)
+{
+    pthread_once(&recorded, record);
+}
+
+void odi_process_note_placement(void)
+{
+    if (kind == OURS)
+        kind = PLACED;
+}
+
+bool odi_process_mask_is_own(void)
+{
+    return kind == OURS;
+}
+
+/* A mask that is the process's already is left alone: the kernel widens it with the cpuset. */
+static void adopt_cpus(void)
+{
+    odi_cpu_mask mine;
+
+    odi_process_record();
+    if (odi_affinity_get(0, &mine) == 0 && !odi_cpu_mask_equal(&mine, &process_cpus))
+        (void)odi_affinity_set(&process_cpus); /* refused: none of these CPUs is left to the process */
+}
+
+/* ---- nice value and policy ---- */
+
+static bool is_ordinary(int policy)
+{
+    return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
+}
+
+static int nice_of(int thread, int *value)
+{
+    errno = 0;
+    *value = getpriority(PRIO_PROCESS, (id_t)thread);
+    return errno;
+}
+
+/* 0 or an errno value. A real-time policy of the main thread stays the main thread's. */
+static int adopt_policy(void)
+{
+    const struct sched_param none = {0};
+    int wanted = sched_getscheduler(getpid()), mine = sched_getscheduler(0);
+
+    if (wanted < 0 || mine < 0 || wanted == mine || !is_ordinary(wanted))
+        return 0;
+    return sched_setscheduler(0, wanted, &none) == 0 ? 0 : errno;
+}
+
+static int adopt_nice(void)
+{
+    int wanted, mine;
+
+    if (nice_of(getpid(), &wanted) != 0 || nice_of(0, &mine) != 0 || wanted == mine)
+        return 0;
+    return setpriority(PRIO_PROCESS, 0, wanted) == 0 ? 0 : errno;
+}
+
+/* The kernel lets nobody leave SCHED_IDLE whose nice value it would not allow: nice comes first. */
+static void adopt_priority(void)
+{
+    static odi_atomic(bool) said;
+    int nice_error = adopt_nice(), error = adopt_policy();
+
+    error = error != 0 ? error : nice_error;
+    if (error != 0 && !odi_swap_relaxed(&said, true)) /* relaxed: one says it */
+        odi_warn("worker start: cannot take the main thread's nice value and policy (%s); the creating "
+                 "thread's are kept. Submit first from a thread of the main thread's priority",
+                 strerror(error));
+}
+
+void odi_process_adopt(void)
+{
+    kind = OURS;
+    adopt_cpus();
+    adopt_priority();
+}
+
+/* ---- signals ---- */
+
+static bool read_status(char *text, size_t room)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)getpid());
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, room - 1);
+    close(file);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* Without /proc, or a descriptor for it, nothing is known to be blocked. */
+void odi_process_blocked(sigset_t *blocked)
+{
+    static const char label[] = "\nSigBlk:";
+    char text[4096];
+
+    sigemptyset(blocked);
+    if (getpid() == (int)syscall(SYS_gettid)) {
+        pthread_sigmask(SIG_SETMASK, NULL, blocked);
+        return;
+    }
+    const char *line = read_status(text, sizeof text) ? strstr(text, label) : NULL;
+    /* A main thread that has ended blocks whatever glibc blocked for its end. */
+    if (line == NULL || strstr(text, "\nState:\tZ") != NULL)
+        return;
+    uint64_t bits = strtoull(line + sizeof label - 1, NULL, 16);
+    for (int signal = 1; signal <= 64; signal++) {
+        if (bits >> (signal - 1) & 1)
+            (void)sigaddset(blocked, signal); /* glibc refuses its own two */
+    }
+}
+
+/* ---- forked children ---- */
+
+static sigset_t blocked_before;
+
+/* A child of an engine's thread gets what a child of the main thread gets. Forks run one at a time. */
+static void before_fork(void)
+{
+    if (kind != FOREIGN)
+        odi_process_blocked(&blocked_before);
+}
+
+static void after_in_child(void)
+{
+    if (kind != FOREIGN)
+        pthread_sigmask(SIG_SETMASK, &blocked_before, NULL);
+    if (kind == PLACED)
+        (void)odi_affinity_set(&process_cpus);
+    kind = FOREIGN;
+    recorded = (pthread_once_t)PTHREAD_ONCE_INIT; /* the child's main thread may choose other CPUs */
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(before_fork, NULL, after_in_child);
+}
