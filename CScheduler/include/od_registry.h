@@ -16,6 +16,9 @@ OD_BEGIN_DECLS
 
 typedef struct odi_registry od_registry;
 
+/* A forked child's registries are empty: the parent's objects are the parent's to finish. The child may
+ * still give up a place that its parent was given. */
+
 /* NULL when memory is short. */
 od_registry *od_registry_create(void);
 

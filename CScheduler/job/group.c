@@ -140,6 +140,7 @@ odi_group *od_group_create(void)
     odi_lock_acquire(&group->watch.lock); /* who looks at its last generation holds this */
     clear(group);
     group->given_up = false;
+    group->entered_before = 0;
     odi_store_relaxed(&group->last, (odi_record *)NULL); /* relaxed: not shared yet */
     odi_lock_release(&group->watch.lock);
     return group;
@@ -226,11 +227,24 @@ ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
     odi_lock_release(&group->watch.lock);
 }
 
+/* In a forked child: whether the leave is for an enter before the fork, which the child's waits do not count. */
+ODI_COLD static bool was_entered_before(odi_group *group)
+{
+    odi_lock_acquire(&group->watch.lock);
+    bool was = group->entered_before > 0;
+    group->entered_before -= was;
+    odi_lock_release(&group->watch.lock);
+    return was;
+}
+
 void od_group_leave(odi_group *group)
 {
     /* relaxed: only the caller's own enter must be in it */
-    if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0))
+    if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0)) {
+        if (was_entered_before(group))
+            return;
         odi_trap("WaitGroup.leave() was called more often than enter()");
+    }
     if (ODI_UNLIKELY(odi_record_subtract(&group->own, 1))) {
         odi_record_end_watch(&group->own);
         odi_group_drained(group);
@@ -317,6 +331,7 @@ static void forget_what_waits(void *object)
     odi_store_relaxed(&group->watch.interested, 0); /* relaxed, all: one thread exists */
     clear(group);
     odi_store_relaxed(&group->last, (odi_record *)NULL);
+    group->entered_before += odi_counts_outstanding(odi_load_relaxed(&group->own.counts));
     odi_store_relaxed(&group->own.counts, 0);
 }
 

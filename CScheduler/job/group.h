@@ -34,6 +34,7 @@ struct odi_group {
     uint32_t newest;               /* records in the buckets */
     odi_watch watch;               /* its lock guards the chains and the buckets */
     bool given_up;                 /* nobody holds it: it goes when it is empty */
+    uint64_t entered_before;       /* enters of a forked child's parent that were not left; under the lock */
     void *link_of_the_arena;
 };
 

@@ -7,6 +7,7 @@
  */
 #include "include/od_registry.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,16 @@ typedef struct {
 
 struct odi_registry {
     shard shards[SHARDS];
+    od_registry *next, **link; /* all registries of the process */
 };
+
+/* Forks between the process's first forebear and the process: part of each place. A place that the parent
+ * gave out means nothing in a forked child. */
+enum { FORKS_SHIFT = 40 };
+static uint64_t forks_since;
+
+static odi_lock all_lock; /* held across a fork */
+static od_registry *all;
 
 static shard *shard_of(od_registry *registry, uint64_t number)
 {
@@ -43,13 +53,26 @@ od_registry *od_registry_create(void)
 {
     od_registry *registry = aligned_alloc(ODI_CACHE_LINE, sizeof *registry);
 
-    if (registry != NULL)
-        memset(registry, 0, sizeof *registry);
+    if (registry == NULL)
+        return NULL;
+    memset(registry, 0, sizeof *registry);
+    odi_lock_acquire(&all_lock);
+    registry->next = all;
+    registry->link = &all;
+    if (all != NULL)
+        all->link = &registry->next;
+    all = registry;
+    odi_lock_release(&all_lock);
     return registry;
 }
 
 void od_registry_release(od_registry *registry)
 {
+    odi_lock_acquire(&all_lock);
+    *registry->link = registry->next;
+    if (registry->next != NULL)
+        registry->next->link = registry->link;
+    odi_lock_release(&all_lock);
     for (uint32_t i = 0; i < SHARDS; i++)
         free(registry->shards[i].places);
     free(registry);
@@ -87,16 +110,18 @@ uint64_t od_registry_add(od_registry *registry, void *object)
     here->places[place - 1] = address;
     here->count++;
     odi_lock_release(&here->lock);
-    return (uint64_t)place << SHARD_BITS | number;
+    return forks_since << FORKS_SHIFT | (uint64_t)place << SHARD_BITS | number;
 }
 
 bool od_registry_remove(od_registry *registry, uint64_t place)
 {
     shard *here = shard_of(registry, place);
-    uint32_t index = (uint32_t)(place >> SHARD_BITS);
+    uint32_t index = (uint32_t)((place & (((uint64_t)1 << FORKS_SHIFT) - 1)) >> SHARD_BITS);
     uintptr_t *gone = NULL;
     bool is_empty;
 
+    if (ODI_UNLIKELY(place >> FORKS_SHIFT != forks_since))
+        return true; /* the parent's */
     odi_lock_acquire(&here->lock);
     here->places[index - 1] = (uintptr_t)here->free << 1 | 1;
     here->free = index;
@@ -151,4 +176,38 @@ void od_registry_each(od_registry *registry, void (*visit)(void *context, void *
                 visit(context, (void *)here->places[place]);
         odi_lock_release(&here->lock);
     }
+}
+
+/* ---- in a forked child ---- */
+
+static void before_fork(void)
+{
+    odi_lock_acquire(&all_lock);
+}
+
+static void after_in_parent(void)
+{
+    odi_lock_release(&all_lock);
+}
+
+/* Another thread may have been changing a shard: its table stays the parent's, and its list begins empty. A shard
+ * that was never used, and that nobody was in, is not written. */
+static void after_in_child(void)
+{
+    for (od_registry *each = all; each != NULL; each = each->next) {
+        for (uint32_t i = 0; i < SHARDS; i++) {
+            shard *here = &each->shards[i];
+
+            /* relaxed: one thread exists */
+            if (here->count != 0 || here->used != 0 || here->capacity != 0 || odi_load_relaxed(&here->lock.both) != 0)
+                *here = (shard){.places = NULL};
+        }
+    }
+    all_lock = (odi_lock){0};
+    forks_since++;
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(before_fork, after_in_parent, after_in_child);
 }

@@ -40,8 +40,29 @@ static void after_in_parent(void)
     odi_lock_release(&pools_lock);
 }
 
+/* A pool that was stopped stays so: a stop that another thread was in the midst of is the parent's. */
+static void begin_pool_anew(od_pool *pool)
+{
+    bool stopped = odi_load_relaxed(&pool->stop_state) == ODI_STOP_OVER; /* relaxed: one thread exists */
+
+    pool->monitor_present = false;
+    pool->plan_lock = pool->targets_lock = (odi_lock){0};
+    if (!stopped) { /* relaxed, both: one thread exists */
+        odi_store_relaxed(&pool->stop_state, 0);
+        odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
+    }
+    pool->still_since = 0;
+    pool->still_said = false;
+    odi_externals_forked(&pool->team);
+    odi_team_forked(&pool->team, stopped);
+    if (stopped)
+        odi_timer_queue_close(&pool->team.timers);
+}
+
 static void after_in_child(void)
 {
+    odi_worker *worker = odi_worker_self;
+
     if (had_pools) /* without one nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
@@ -49,16 +70,10 @@ static void after_in_child(void)
     odi_watches_forked();
     odi_groups_forked();
     odi_overrides_forked();
-    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
-        pool->monitor_present = false;
-        pool->plan_lock = pool->targets_lock = (odi_lock){0};
-        odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
-        odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
-        pool->still_since = 0;
-        pool->still_said = false;
-        odi_externals_forked(&pool->team);
-        odi_team_forked(&pool->team);
-    }
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
+        begin_pool_anew(pool);
+    if (worker != NULL)
+        odi_external_begin_as(worker);
     pools_lock = (odi_lock){0};
     if (odi_fork_above != NULL)
         odi_fork_above();

@@ -31,6 +31,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A value of stop_state: the stop is over. */
+enum { ODI_STOP_OVER = 2 };
+
 struct od_pool {
     odi_team team;
     odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */

@@ -328,7 +328,7 @@ static void stop(od_pool *pool)
 /* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its
  * report is written. Others sleep on the word. No lock is held, because discarding runs
  * deinitialisers and notifications. */
-enum { RUNNING, STOPPING, STOPPED };
+enum { RUNNING, STOPPING, STOPPED = ODI_STOP_OVER };
 
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report)
 {

@@ -39,6 +39,10 @@ void odi_externals_free(odi_team *team);
  * are left to themselves with what lies there. */
 void odi_externals_forked(odi_team *team);
 
+/* In a forked child, whose only thread was this worker: what it is in the midst of forking is an external
+ * thread's from here on, until its root is joined. */
+void odi_external_begin_as(odi_worker *worker);
+
 /* Whether an external thread is here, in whatever state. */
 bool odi_externals_present(odi_team *team);
 

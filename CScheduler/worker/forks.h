@@ -106,11 +106,12 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the root's (od_fork_root_work); the notes have what began above it */
-    uint32_t depth;      /* forks and scopes under way, where nobody may take them; an external thread's
-                            roots that it runs itself */
+    uint32_t depth;      /* forks and scopes under way, where nobody may take them; else the roots that
+                            their owner runs itself */
     odi_team *team;      /* NULL: nobody may take them */
     odi_worker *worker;  /* NULL: an external thread */
     bool leaves_at_root; /* an external thread that came by forking */
+    bool in_worker;      /* part of a worker's memory, also where an external thread has it: see odi_external_begin_as */
 
     ODI_PAIR_ALIGNED odi_atomic(uint64_t) word; /* split (32) | tail (32) */
     odi_atomic(uint32_t) taken;                 /* an external thread's place: see external.h */

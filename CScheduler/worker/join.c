@@ -172,13 +172,13 @@ ODI_COLD bool od_join_back(void)
         return false;
     }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
-    bool root = slot == forks->slots && forks->leaves_at_root;
+    bool root = slot == forks->slots;
 
     if (take_back(forks, slot)) {
         forks->depth += root; /* what forks in it is at the root again, and does not leave */
         return true;
     }
-    if (root && forks->depth == 0)
+    if (root && forks->depth == 0 && forks->leaves_at_root)
         odi_external_leave(forks);
     return false;
 }
@@ -195,7 +195,7 @@ ODI_COLD bool od_join_numbered_back(void)
     bool ours = take_back(forks, slot);
 
     /* An external thread stays until its root's result is read: the next one's forks lie where that is. */
-    forks->depth += slot == forks->slots && forks->leaves_at_root;
+    forks->depth += slot == forks->slots;
     return ours;
 }
 
@@ -209,8 +209,7 @@ ODI_COLD void od_join_end(void)
         return;
     }
     /* relaxed: the owner's */
-    if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
-        --forks->depth == 0)
+    if (odi_load_relaxed(&forks->owner.head) == forks->slots && --forks->depth == 0 && forks->leaves_at_root)
         odi_external_leave(forks);
 }
 

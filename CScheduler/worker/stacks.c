@@ -90,7 +90,8 @@ void odi_externals_free(odi_team *team)
 
     for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
         odi_forks_free(external);
-        odi_pages_free(external, sizeof *external);
+        if (!external->in_worker)
+            odi_pages_free(external, sizeof *external);
     }
 }
 
@@ -107,4 +108,26 @@ void odi_externals_forked(odi_team *team)
         odi_store_relaxed(&team->externals[kept++], external);
     }
     odi_store_relaxed(&team->externals_seen, kept); /* relaxed: as above */
+}
+
+void odi_external_begin_as(odi_worker *worker)
+{
+    odi_forks *forks = &worker->forks;
+    odi_team *team = worker->team;
+    int place = odi_externals_seen(team);
+    /* relaxed: the owner's */
+    bool idle = forks->slots == NULL || (forks->depth == 0 && odi_load_relaxed(&forks->owner.head) == forks->slots);
+
+    if (idle && od_forks_self == &forks->owner)
+        od_forks_self = NULL; /* its next fork takes a place like any other thread's */
+    if (idle || place == ODI_MOST_EXTERNALS)
+        return;
+    forks->worker = NULL;
+    forks->leaves_at_root = true;
+    forks->blocking_depth = 0;
+    /* relaxed, all: one thread exists */
+    odi_store_relaxed(&forks->says_blocking, false);
+    odi_store_relaxed(&forks->taken, 1);
+    odi_store_relaxed(&team->externals[place], forks);
+    odi_store_relaxed(&team->externals_seen, place + 1);
 }

@@ -102,6 +102,7 @@ odi_worker *odi_team_make_worker(odi_team *team, int slot)
     worker->site_index = site;
     worker->site = &team->sites[site];
     worker->slot = slot;
+    worker->forks.in_worker = true;
     worker->random = odi_rng_seed((uint64_t)slot);
     for (int band = 0; band < ODI_BANDS; band++)
         odi_deque_init(&worker->deques[band], team->first_index, node);
@@ -215,10 +216,13 @@ void odi_team_count_blocked(odi_team *team, int change)
 
 /* ---- fork ---- */
 
-void odi_team_forked(odi_team *team)
+void odi_team_forked(odi_team *team, bool stopped)
 {
     team->lock = team->first_lock = (odi_lock){0};
     team->active = team->present = team->blocked = team->allowance = 0;
+    odi_store_relaxed(&team->active_seen, 0); /* relaxed, both: one thread exists */
+    odi_store_relaxed(&team->limit_seen, odi_team_limit(team));
+    odi_store_relaxed(&team->held_back, false); /* relaxed: as above */
     team->bench = NULL;
     odi_assignment_number(team);
     /* relaxed, all: one thread exists */
@@ -238,5 +242,6 @@ void odi_team_forked(odi_team *team)
     odi_table *table = odi_load_relaxed(&team->table); /* relaxed: as above */
     memset(table->first, 0, sizeof table->first);      /* the parent's workers; nobody reads it meanwhile */
     /* relaxed: as above */
-    odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
+    odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS |
+                                            (stopped ? ODI_STOPPING | ODI_CANCELLING : 0));
 }

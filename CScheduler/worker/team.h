@@ -193,7 +193,7 @@ void odi_team_unseat(odi_worker *worker);
 void odi_team_count_blocked(odi_team *team, int change);
 
 /* In a forked child: the threads are gone, and what was queued is the parent's. */
-void odi_team_forked(odi_team *team);
+void odi_team_forked(odi_team *team, bool stopped);
 
 #pragma GCC visibility pop
 

@@ -6,6 +6,8 @@
 #include "Support/watchdog.h"
 
 #include "gate/queue.h"
+#include "include/od_external.h"
+#include "include/od_fork.h"
 #include "include/od_report.h"
 #include "include/od_timer.h"
 #include "job/group.h"
@@ -168,10 +170,124 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
     odi_pool_arm_monitor(&pool->team); /* which is not the child's */
     assert_comes_true(LOCKED(&pool->team.lock, pool->monitor_present));
     assert_child_succeeds(grow_and_free, NULL);
-    (void)od_pool_stop(pool, 0, NULL);
-    pool->still_since = pool->still_said = true; /* nor does what the parent's monitor has seen hold for it */
-    assert_child_succeeds(grow_and_free, NULL); /* its stop has no deadline, whatever its parent's had */
+    /* Another thread's stop is under way: its deadline, and what the monitor has seen, are the parent's. */
+    odi_store_relaxed(&pool->stop_state, 1);
+    odi_store_relaxed(&pool->stop_deadline, 0);
+    pool->still_since = pool->still_said = true;
+    assert_child_succeeds(grow_and_free, NULL);
+    odi_store_relaxed(&pool->stop_state, 0);
+    odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
     tear_down_queues();
+}
+
+static void expect_a_stopped_pool(void *ran)
+{
+    child_expects(od_pool_is_stopped(pool));
+    child_expects(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, ran) == OD_STOPPED);
+    child_expects(od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, ran) == OD_STOPPED);
+    child_expects(od_pool_stop(pool, 0, NULL) == OD_STOPPED);
+    child_expects(atomic_load((atomic_ullong *)ran) == 0);
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+TEST(a_pool_that_was_stopped_before_a_fork_stays_stopped_in_the_child)
+{
+    atomic_ullong ran = 0;
+
+    set_up_queues();
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
+    assert_child_succeeds(expect_a_stopped_pool, &ran);
+    tear_down_queues();
+}
+
+static void set_flag(void *flag) { atomic_store((atomic_bool *)flag, true); }
+
+/* Another thread runs the branch, or this never joins. */
+static bool branch_is_stolen(void)
+{
+    atomic_bool begun = false;
+    od_fork_slot *branch = od_fork(set_flag, &begun);
+    bool stolen = COMES_TRUE(atomic_load(&begun));
+
+    od_join(branch, set_flag, &begun);
+    return stolen;
+}
+
+static void expect_a_thief(void *unused)
+{
+    od_fork_scope scope;
+
+    for (int i = 0; i < 3; i++) {
+        od_forks_enter(pool, &scope);
+        child_expects(branch_is_stolen());
+        od_forks_leave(&scope);
+    }
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+TEST(forks_of_a_child_are_stolen)
+{
+    set_up_queues();
+    use_everything(NULL); /* the parent has workers */
+    assert_child_succeeds(expect_a_thief, NULL);
+    tear_down_queues();
+}
+
+static outcome of_the_job;
+
+static void fork_in_the_job(void *unused) { of_the_job = in_a_child(expect_a_thief, NULL, 60); }
+
+static void expect_a_thief_below(void *unused) { child_expects(branch_is_stolen()); }
+
+/* Its forks are at work while it forks a child. */
+static void fork_within_forks(void *unused)
+{
+    atomic_bool begun = false;
+    od_fork_slot *branch = od_fork(set_flag, &begun);
+
+    (void)COMES_TRUE(atomic_load(&begun));
+    od_join(branch, set_flag, &begun);
+    branch = od_fork(set_flag, &begun);
+    of_the_job = in_a_child(expect_a_thief_below, NULL, 60);
+    od_join(branch, set_flag, &begun);
+}
+
+TEST(forks_of_a_child_of_a_job_are_stolen)
+{
+    void (*const jobs[])(void *) = {fork_in_the_job, fork_within_forks};
+
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+        set_up_queues();
+        of_the_job.status = -1;
+        od_queue_async(open_queue, NULL, OD_QUEUE_BAND, jobs[i], NULL);
+        assert_true(od_queue_wait(open_queue, HANG_NS));
+        if (of_the_job.status != 0)
+            print_error("child: status 0x%x, said: %s\n", (unsigned)of_the_job.status, of_the_job.said);
+        assert_int_equal(of_the_job.status, 0);
+        tear_down_queues();
+    }
+}
+
+static void leave_what_was_entered(void *group)
+{
+    od_group_leave(group);
+    child_expects(od_group_wait(group, HANG_NS));
+    od_group_enter(group);
+    child_expects(!od_group_wait(group, 0));
+    od_group_leave(group);
+    child_expects(od_group_wait(group, HANG_NS));
+}
+
+TEST(a_child_may_leave_a_group_that_its_thread_had_entered)
+{
+    od_group *group = od_group_create();
+
+    pool = pool_of(1);
+    od_group_enter(group);
+    assert_child_succeeds(leave_what_was_entered, group);
+    od_group_leave(group);
+    od_group_release(group);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 SCENE(what_waited_is_the_parents,

@@ -1,6 +1,7 @@
 /* job/registry: who is there, places that are used again, and threads that come, go and look. */
 #include "Support/clock.h"
 #include "Support/prng.h"
+#include "Support/process.h"
 #include "Support/threads.h"
 #include "Support/watchdog.h"
 
@@ -31,6 +32,55 @@ static size_t look(od_registry *registry)
 
     od_registry_each(registry, note, &seen);
     return seen;
+}
+
+static struct {
+    od_registry *registry;
+    object objects[16];
+    uint64_t places[16];
+    atomic_bool over;
+} forked;
+
+static void *change_it_all_the_time(void *raw)
+{
+    size_t mine = (size_t)(uintptr_t)raw;
+
+    while (!atomic_load(&forked.over))
+        (void)od_registry_remove(forked.registry, od_registry_add(forked.registry, &forked.objects[mine]));
+    return NULL;
+}
+
+static void use_it_in_the_child(void *unused)
+{
+    uint64_t places[16];
+
+    child_expects(od_registry_is_empty(forked.registry));
+    for (size_t i = 2; i < 16; i++)
+        child_expects(od_registry_remove(forked.registry, forked.places[i])); /* the parent's place */
+    for (size_t i = 0; i < 16; i++)
+        places[i] = od_registry_add(forked.registry, &forked.objects[i]);
+    child_expects(od_registry_count(forked.registry) == 16);
+    for (size_t i = 0; i < 16; i++)
+        (void)od_registry_remove(forked.registry, places[i]);
+    child_expects(od_registry_is_empty(forked.registry));
+}
+
+TEST(a_childs_registry_is_empty_and_free_whatever_the_parents_threads_did)
+{
+    pthread_t threads[2];
+
+    forked.registry = od_registry_create();
+    for (size_t i = 2; i < 16; i++)
+        forked.places[i] = od_registry_add(forked.registry, &forked.objects[i]);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, change_it_all_the_time, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < 50; i++)
+        assert_child_succeeds(use_it_in_the_child, NULL);
+    atomic_store(&forked.over, true);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(od_registry_count(forked.registry), 14);
+    od_registry_release(forked.registry);
 }
 
 TEST(who_came_is_there_until_it_goes)
