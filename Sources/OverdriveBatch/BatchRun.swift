@@ -112,7 +112,7 @@ final class BatchRun {
         var tries = writer.contents.tries
         var entries = EntryWriter()
         var blamed: [Int: (attempts: Int, error: [UInt8])] = [:]
-        let leftovers = writer.leftovers()
+        let leftovers = writer.leftovers
         for leftover in leftovers {
             var known = tries[leftover.index] ?? JournalContents.Tries()
             let wasAlone = leftovers.count == 1 && known.suspicions >= mostSuspicions

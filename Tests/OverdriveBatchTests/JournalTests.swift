@@ -374,13 +374,13 @@ struct JournalTests {
             crashed.flight.begin(1, slot: 1)  // which had ended
         }
         if hasHeader { _ = try writer(scratch) } else { try scratch.write("000002.journal", []) }
-        #expect(try writer(scratch).leftovers() == [Flight.Leftover(index: 5, signal: 0)])
+        #expect(try writer(scratch).leftovers == [Flight.Leftover(index: 5, signal: 0)])
         do {
             let noted = try writer(scratch)
             noted.append(entries([(2, [2])]))
             try noted.commit()
         }
-        #expect(try writer(scratch).leftovers() == [], "one that has written has written of the crash, too")
+        #expect(try writer(scratch).leftovers == [], "one that has written has written of the crash, too")
     }
 
     /// A program that was started just then had the lock until its exec, and the next run was refused.
@@ -414,10 +414,58 @@ struct JournalTests {
         #expect(contents.quarantined[1]?.error == Array("new".utf8) && contents.doneCount == 0)
     }
 
-    @Test("with nonsense for an item under way blames none")
-    func nonsenseUnderWay() throws {
-        try scratch.write("f", Array(repeating: 0xff, count: 64) + [7] + Array(repeating: 0, count: 63))
-        #expect(Flight.read("\(scratch.path)/f") == [Flight.Leftover(index: 6, signal: 0)])
+    @Test("whose note of an item under way has a changed byte is refused by the file's name, blames none and says how to go on")
+    func damagedNote() throws {
+        do {
+            let killed = try writer(scratch)
+            killed.append(entries([(1, [1])]))
+            try killed.commit()
+            killed.flight.begin(5, slot: 0)
+        }
+        let whole = try scratch.bytes("000001.flight")
+        let checkedBytes = [0..<8, 16..<24, 64..<72].joined()
+        for place in checkedBytes {
+            for change: UInt8 in [1, 0x80, 0xff] {
+                var damaged = whole
+                damaged[place] ^= change
+                try scratch.write("000001.flight", damaged)
+                let error = #expect(throws: BatchError.self, "byte \(place)") { _ = try writer(scratch) }
+                guard case .corrupt(let file, let byte, _) = error else {
+                    Issue.record("\(String(describing: error))")
+                    continue
+                }
+                #expect(file.hasSuffix("/000001.flight") && byte == place / 8 * 8)
+            }
+        }
+        rename("\(scratch.path)/000001.flight", "\(scratch.path)/000001.flight.damaged")
+        #expect(try writer(scratch).leftovers == [])
+    }
+
+    @Test("of the first format is read, its notes included")
+    func firstFormat() throws {
+        var header = SegmentHeader(identity: Self.identity, host: .current, process: 1, sealed: [:])
+        header.format = 1
+        var bytes: [UInt8] = []
+        Segment.append(.header, header.text, to: &bytes)
+        Segment.append(.entries, entries([(1, [1])]), to: &bytes)
+        try scratch.write("000001.journal", bytes)
+        var note = [UInt8](repeating: 0, count: 128)
+        (note[0], note[16]) = (6, 11)
+        try scratch.write("000001.flight", note)
+        let next = try writer(scratch)
+        #expect(next.leftovers == [Flight.Leftover(index: 5, signal: 11)])
+        #expect(next.contents.output(of: 1) == [1])
+    }
+
+    @Test("of a later format is refused in a sentence that names both formats")
+    func laterFormat() throws {
+        var header = SegmentHeader(identity: Self.identity, host: .current, process: 1, sealed: [:])
+        header.format = 9
+        var bytes: [UInt8] = []
+        Segment.append(.header, header.text, to: &bytes)
+        try scratch.write("000001.journal", bytes)
+        let error = #expect(throws: BatchError.self) { _ = try writer(scratch) }
+        #expect(error?.description.contains("it has format 9, and this version reads formats 1 to 2") == true)
     }
 
     @Test("that is refused leaves no file and no descriptor behind")

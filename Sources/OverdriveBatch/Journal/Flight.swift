@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Which items are under way, in a file that outlives the process: whatever ends it, the next run knows.
 ///
-/// A slot is the item's index and one more, the thread that runs it, and the signal that the item died of. Writing
-/// it takes two stores; the kernel keeps the page.
+/// A slot holds the item's index and one more, the thread that runs the item, and the signal that the item died of.
+/// Index and signal carry a check in the same word, so one store writes both; the kernel keeps the page.
 @safe final class Flight: Sendable {
     struct Leftover: Equatable {
         var index: Int
@@ -59,7 +59,9 @@ internal import Synchronization
 
     /// Notes that `index` runs in `slot`; -1: that nothing does for now.
     @inline(__always)
-    func begin(_ index: Int, slot: Int) { unsafe words[slot * Self.slotWords] = UInt64(index + 1) }
+    func begin(_ index: Int, slot: Int) {
+        unsafe words[slot * Self.slotWords] = index < 0 ? 0 : Self.checked(UInt64(index + 1))
+    }
 
     /// Notes that nothing runs in `slot`.
     @inline(__always)
@@ -75,23 +77,54 @@ internal import Synchronization
     /// The items that run now.
     var underWay: [Int] {
         (0..<count).compactMap { slot in
-            let index = unsafe words[slot * Self.slotWords]
-            return index == 0 ? nil : Int(index) - 1
+            let word = unsafe words[slot * Self.slotWords]
+            return word == 0 ? nil : Int(word & Self.valueMask) - 1
         }
     }
 
-    /// What a process left in the file at `path`; nothing where there is none.
-    static func read(_ path: String) -> [Leftover] {
-        guard let file = try? MappedFile(path) else { return [] }
-        let stride = slotWords * MemoryLayout<UInt64>.size
-        return unsafe file.withBytes { bytes in
-            Swift.stride(from: 0, through: bytes.count - stride, by: stride).compactMap { place in
-                // Of a file that something else has written to, whatever is no index is none.
-                let index = unsafe Int(exactly: bytes.load(fromByteOffset: place, as: UInt64.self)) ?? 0
-                let signal = unsafe bytes.load(fromByteOffset: place + 16, as: UInt64.self)
-                return index == 0
-                    ? nil : Leftover(index: index - 1, signal: Int(truncatingIfNeeded: signal))
+    // MARK: - Reading what a process left
+
+    /// The bits of a word that hold its value; the others hold the check.
+    private static let valueBits: UInt64 = 40
+    private static let valueMask: UInt64 = 1 << valueBits - 1
+
+    /// `value` with its check. Each byte of the value changes one byte of the check, and no checked word is zero.
+    @inline(__always)
+    static func checked(_ value: UInt64) -> UInt64 {
+        (value ^ value >> 24 ^ 0x5a_17c3) << valueBits | value & valueMask
+    }
+
+    /// What a process left in the file at `path`; nothing if there is no file.
+    ///
+    /// - Parameters:
+    ///   - isChecked: Whether the words carry checks: a journal of the first format has none.
+    ///   - limit: The number of items.
+    /// - Throws: `BatchError.corrupt` for a word that no process wrote. A file that ends early is no damage: a power
+    ///   failure may leave it so.
+    static func read(_ path: String, isChecked: Bool, limit: Int) throws(BatchError) -> [Leftover] {
+        guard unsafe access(path, F_OK) == 0 else { return [] }
+        let file = try MappedFile(path)
+        return try unsafe file.withBytes { (bytes) throws(BatchError) in
+            func value(at place: Int) throws(BatchError) -> Int {
+                let word = unsafe bytes.load(fromByteOffset: place, as: UInt64.self)
+                let value = word & valueMask
+                guard word == 0 || word == (isChecked ? checked(value) : value) else {
+                    throw .corrupt(
+                        file: path, byte: place,
+                        remedy: "the run goes on without knowing what was under way after: mv '\(path)' '\(path).damaged'")
+                }
+                return Int(value)
             }
+            var leftovers: [Leftover] = []
+            let stride = slotWords * MemoryLayout<UInt64>.size
+            for place in Swift.stride(from: 0, through: bytes.count - stride, by: stride) {
+                let index = try value(at: place) - 1
+                let signal = try value(at: place + 16)
+                // The first format has no checks: an index or a signal that cannot be says nothing.
+                guard (0..<limit).contains(index) else { continue }
+                leftovers.append(Leftover(index: index, signal: signal < mostSignals ? signal : 0))
+            }
+            return leftovers
         }
     }
 
@@ -136,7 +169,7 @@ internal import Synchronization
         let me = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
         if let words = unsafe UnsafeMutablePointer<UInt64>(bitPattern: watchedWords.load(ordering: .acquiring)) {
             for slot in 0..<watchedCount.load(ordering: .relaxed) where unsafe words[slot * slotWords + 1] == me {
-                unsafe words[slot * slotWords + 2] = UInt64(signal)
+                unsafe words[slot * slotWords + 2] = checked(UInt64(signal))
             }
         }
         // As before, and once more: a fault comes again by itself, what was sent does not.

@@ -29,13 +29,17 @@ struct SegmentHeader: Equatable {
     /// For each earlier generation, the bytes of it that count: what its writer adds later does not.
     var sealed: [Int: Int]
 
-    private static let format = "overdrive journal 1"
+    /// The format that this version writes. The first had no checks in the files of the items under way.
+    static let currentFormat = 2
+    private static let formatName = "overdrive journal "
+    /// The format of the segment and of its file of items under way.
+    var format = SegmentHeader.currentFormat
 
     /// Readable lines, so that `strings` shows them. A line feed in a name goes in as \\n, a backslash as two.
     var text: [UInt8] {
         let seals = sealed.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
         let lines = [
-            Self.format, "job=\(Self.escape(identity.job))", "version=\(Self.escape(identity.version))",
+            Self.formatName + String(format), "job=\(Self.escape(identity.job))", "version=\(Self.escape(identity.version))",
             "count=\(identity.count)", "items=\(identity.items)",
             "shard=\(identity.shard)", "host=\(Self.escape(host.name))", "boot=\(host.boot)",
             "process=\(process)",
@@ -48,10 +52,18 @@ struct SegmentHeader: Equatable {
         (self.identity, self.host, self.process, self.sealed) = (identity, host, process, sealed)
     }
 
+    /// The number of the format that a header names; nil if the text is no header.
+    static func format(of text: some Sequence<UInt8>) -> Int? {
+        let line = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
+        return line.hasPrefix(formatName) ? Int(line.dropFirst(formatName.count)) : nil
+    }
+
     init?(_ text: some Sequence<UInt8>) {
-        let lines = String(decoding: Array(text), as: UTF8.self).split(
+        let text = Array(text)
+        let lines = String(decoding: text, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)
-        guard lines.first == Substring(Self.format) else { return nil }
+        guard let format = Self.format(of: text), (1...Self.currentFormat).contains(format) else { return nil }
+        self.format = format
         var fields: [Substring: String] = [:]
         for line in lines.dropFirst() {
             guard let equals = line.firstIndex(of: "=") else { return nil }

@@ -17,22 +17,16 @@ struct JournalContents {
     var doneCount = 0
     /// Items that two records say are done.
     var doubles: [Int] = []
-    /// Each generation, its file, how many of its bytes count, and whether it has no record but its header.
-    var segments: [(generation: Int, path: String, valid: Int, isSilent: Bool)] = []
+    /// Each generation, its file, how many of its bytes count, whether it has no record but its header, and its format.
+    var segments: [(generation: Int, path: String, valid: Int, isSilent: Bool, format: Int)] = []
     /// Bytes that a killed process had not written to their end.
     var cutOff = 0
     /// The last segment's header, and whether its writer came to an end.
     var last: SegmentHeader?
     var endedOrderly = true
     /// Where each output stands, when that was asked for.
-    fileprivate(set) var places: [Int: OutputPlace] = [:]
+    private var places = OutputPlaces()
     private var files: [MappedFile] = []
-
-    struct OutputPlace {
-        var segment: Int
-        var offset: Int
-        var count: Int
-    }
 
     private init(count: Int) {
         ended = Bitmap(count: count)
@@ -40,8 +34,10 @@ struct JournalContents {
 
     /// The output of an item that is done; nil for one that is not.
     func output(of index: Int) -> [UInt8]? {
-        places[index].map { place in
-            unsafe files[place.segment].withBytes { unsafe Array($0[place.offset..<place.offset + place.count]) }
+        places.find(index).map { place in
+            let file = files[Int(place.segment)]
+            defer { file.noteRead(Int(place.count)) }
+            return unsafe file.withBytes { unsafe Array($0[place.offset..<place.offset + Int(place.count)]) }
         }
     }
 
@@ -71,32 +67,44 @@ struct JournalContents {
         contents.identity = identity
         contents.last = generations.last.flatMap { headers[$0] }
         for (generation, path, file) in mapped {
-            try contents.add(generation, path, file, sealed: sealed[generation], wantsOutputs: wantsOutputs)
+            try contents.add(
+                generation, path, file, sealed: sealed[generation], wantsOutputs: wantsOutputs,
+                format: headers[generation]?.format ?? SegmentHeader.currentFormat)
             if let identity, let other = headers[generation]?.identity,
                 let difference = other.difference(from: identity)
             {
                 throw .foreign(journal: path, difference: difference)
             }
         }
+        contents.places.sort()
         return contents
     }
 
     private static func header(of file: MappedFile, _ path: String) throws(BatchError) -> SegmentHeader? {
         // Only the first record is looked at; damage further on is found when all is read.
         var header: SegmentHeader?
+        var format: Int?
         var isFirst = true
         unsafe file.withBytes { bytes in
             let start = unsafe UnsafeRawBufferPointer(rebasing: bytes.prefix(Segment.lengthOfFirst(bytes)))
             _ = try? unsafe Segment.read(start, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
-                if isFirst, kind == .header { header = unsafe SegmentHeader(start[payload]) }
+                if isFirst, kind == .header {
+                    header = unsafe SegmentHeader(start[payload])
+                    format = unsafe SegmentHeader.format(of: start[payload])
+                }
                 isFirst = false
             }
+        }
+        if header == nil, let format {
+            throw .foreign(
+                journal: path,
+                difference: "it has format \(format), and this version reads formats 1 to \(SegmentHeader.currentFormat)")
         }
         return header
     }
 
     private mutating func add(
-        _ generation: Int, _ path: String, _ file: MappedFile, sealed: Int?, wantsOutputs: Bool
+        _ generation: Int, _ path: String, _ file: MappedFile, sealed: Int?, wantsOutputs: Bool, format: Int
     ) throws(BatchError) {
         files.append(file)
         let segment = files.count - 1
@@ -109,7 +117,7 @@ struct JournalContents {
         self = JournalContents(count: 0)
         let size = unsafe file.withBytes(unsafe \.count)
         let valid = try unsafe file.withBytes { (all) throws(BatchError) in
-            try unsafe Segment.read(all, of: path, sealed: sealed) { (kind, payload) throws(BatchError) in
+            try unsafe Segment.read(all, of: path, sealed: sealed, isBehind: file.release(before:)) { (kind, payload) throws(BatchError) in
                 func damage() -> BatchError {
                     .corrupt(
                         file: path, byte: payload.lowerBound,
@@ -127,22 +135,22 @@ struct JournalContents {
                     unsafe copy.note(
                         entry.index, entry.kind, entry.attempts, bytes[entry.bytes],
                         at: wantsOutputs
-                            ? OutputPlace(
-                                segment: segment, offset: payload.lowerBound + entry.bytes.lowerBound,
-                                count: entry.bytes.count)
+                            ? OutputPlaces.Place(
+                                index: entry.index, offset: payload.lowerBound + entry.bytes.lowerBound,
+                                count: UInt32(entry.bytes.count), segment: UInt32(segment))
                             : nil)
                 }
             }
         }
         self = copy
-        segments.append((generation, path, valid, isSilent))
+        segments.append((generation, path, valid, isSilent, format))
         if sealed == nil { cutOff += size - valid }
         endedOrderly = sawEnd
     }
 
     private mutating func note(
         _ index: Int, _ kind: Entry.Kind, _ attempts: Int, _ bytes: Slice<UnsafeRawBufferPointer>,
-        at place: OutputPlace?
+        at place: OutputPlaces.Place?
     ) {
         switch kind {
         case .output:
@@ -151,7 +159,7 @@ struct JournalContents {
                 return
             }
             doneCount += 1
-            if let place { places[index] = place }
+            if let place { places.append(place) }
         case .quarantined:
             // Given up once more: what its last attempt threw counts.
             guard ended.insert(index) || quarantined[index] != nil else { return }
@@ -159,6 +167,40 @@ struct JournalContents {
         case .crashed: tries[index, default: Tries()].crashes += 1
         case .underWay: tries[index, default: Tries()].suspicions += 1
         }
+    }
+}
+
+/// Where outputs stand: 24 bytes an item, as there may be millions.
+struct OutputPlaces {
+    struct Place {
+        var index: Int
+        var offset: Int
+        var count: UInt32
+        var segment: UInt32
+    }
+
+    private var places: [Place] = []
+    private var isSorted = true
+
+    /// Adds the place of an output. Each item is added once.
+    mutating func append(_ place: Place) {
+        if let last = places.last, last.index > place.index { isSorted = false }
+        places.append(place)
+    }
+
+    /// Call once after the last `append`, before `find`.
+    mutating func sort() {
+        if !isSorted { places.sort { $0.index < $1.index } }
+        isSorted = true
+    }
+
+    func find(_ index: Int) -> Place? {
+        var (low, high) = (0, places.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].index < index { low = middle + 1 } else { high = middle }
+        }
+        return low < places.count && places[low].index == index ? places[low] : nil
     }
 }
 

@@ -7,6 +7,8 @@ final class JournalWriter {
     let directory: String
     let contents: JournalContents
     let flight: Flight
+    /// What the last run had under way when it was killed.
+    let leftovers: [Flight.Leftover]
     private let path: String
     private let nextPath: String
     private let file: OpenFile
@@ -78,6 +80,7 @@ final class JournalWriter {
             try Self.synchronise(segment: JournalDirectory.segment(segment.generation, in: directory))
         }
         contents = found
+        leftovers = try Self.leftovers(found, in: directory)
         flight = try Flight(flightPath, slots: slots)
         let header = SegmentHeader(
             identity: identity, host: host, process: Int(getpid()),
@@ -90,11 +93,14 @@ final class JournalWriter {
 
     /// What the last run had under way when it ended without an orderly end. One that ended before it wrote anything, and
     /// ran nothing, has said nothing of the one before it.
-    func leftovers() -> [Flight.Leftover] {
+    private static func leftovers(_ contents: JournalContents, in directory: String) throws(BatchError)
+        -> [Flight.Leftover]
+    {
         guard !contents.endedOrderly else { return [] }
         for segment in contents.segments.reversed() {
-            let found = Flight.read(JournalDirectory.flight(segment.generation, in: directory))
-                .filter { $0.index < contents.ended.count && !contents.ended.contains($0.index) }
+            let path = JournalDirectory.flight(segment.generation, in: directory)
+            let found = try Flight.read(path, isChecked: segment.format > 1, limit: contents.ended.count)
+                .filter { !contents.ended.contains($0.index) }
             if !found.isEmpty || !segment.isSilent { return found }
         }
         return []
@@ -204,7 +210,7 @@ final class JournalWriter {
         var header: SegmentHeader?
         var ended = false
         try unsafe file.withBytes { (bytes) throws(BatchError) in
-            _ = try unsafe Segment.read(bytes, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
+            _ = try unsafe Segment.read(bytes, of: path, sealed: nil, isBehind: file.release(before:)) { (kind, payload) throws(BatchError) in
                 if kind == .header { header = unsafe SegmentHeader(bytes[payload]) }
                 ended = kind == .end
             }

@@ -30,13 +30,13 @@ enum Segment {
         return unsafe headSize + Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) >> 3)
     }
 
-    /// Calls `body` for each record of `bytes`, up to `sealed` or the end.
+    /// Calls `body` for each record of `bytes`, up to `sealed` or the end, and then `isBehind` with the record's end.
     ///
     /// - Returns: Where the last whole record ends: what follows was cut off while it was written, or is a block of the
     ///   disk that a power failure left unwritten.
     /// - Throws: `BatchError.corrupt` for what nobody wrote so.
     static func read(
-        _ bytes: UnsafeRawBufferPointer, of file: String, sealed: Int?,
+        _ bytes: UnsafeRawBufferPointer, of file: String, sealed: Int?, isBehind: ((Int) -> Void)? = nil,
         _ body: (Kind, Range<Int>) throws(BatchError) -> Void
     ) throws(BatchError) -> Int {
         var place = 0
@@ -75,6 +75,7 @@ enum Segment {
             }
             try body(kind, payload)
             place = payload.upperBound
+            isBehind?(place)
         }
         return place
     }
@@ -88,6 +89,11 @@ enum Segment {
 /// A file's contents, mapped for as long as this lives.
 @safe final class MappedFile {
     private let bytes: UnsafeRawBufferPointer
+    /// Pages before this were given back.
+    private var released = 0
+    private var read = 0
+    /// So many bytes may stay in memory that were read.
+    private static let mostResident = 4 << 20
 
     init(_ path: String) throws(BatchError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -111,6 +117,26 @@ enum Segment {
     func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
         return try unsafe body(bytes)
+    }
+
+    /// Gives the pages before `place` back now and then; the file still has them.
+    func release(before place: Int) {
+        guard place - released > Self.mostResident else { return }
+        giveBack(released..<place & ~4095)
+        released = place & ~4095
+    }
+
+    /// Notes that `count` bytes were read somewhere, and gives all pages back now and then.
+    func noteRead(_ count: Int) {
+        read += count
+        guard read > Self.mostResident else { return }
+        read = 0
+        unsafe giveBack(0..<bytes.count)
+    }
+
+    private func giveBack(_ range: Range<Int>) {
+        guard let base = unsafe bytes.baseAddress, !range.isEmpty else { return }
+        unsafe madvise(UnsafeMutableRawPointer(mutating: base + range.lowerBound), range.count, MADV_DONTNEED)
     }
 
     deinit {
