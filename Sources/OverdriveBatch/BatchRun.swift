@@ -12,6 +12,8 @@ final class BatchRun {
     private static let commitInterval = 0.25
     /// How often what has ended is handed to the kernel, in seconds: a process that is killed loses no more than that.
     private static let writeInterval = 0.02
+    /// How often the run looks for items that last, behind which others wait, in seconds.
+    private static let lookInterval = 0.02
     /// A sign of life for those who watch the journal from another machine, in seconds.
     private static let heartbeatInterval = 1.0
     /// An item that was under way at so many unexplained ends of the process is run alone, and blamed when that ends too.
@@ -37,6 +39,9 @@ final class BatchRun {
     /// The first place whose output was not returned.
     private var frontier = 0
     private var lastCommit = 0.0
+    private var lastLook = 0.0
+    /// What each slot held at the last look.
+    private var heldPlaces: [Range<Int>]
     private var lastGathering = 0.0
     /// What has ended, and is not yet safe on the disk.
     private var unsaved: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
@@ -56,6 +61,7 @@ final class BatchRun {
         self.options = options
         self.keepsOutputs = keepsOutputs
         parallelism = min(max(1, options.parallelism ?? options.scheduler.workerCount), 1024)
+        heldPlaces = [Range<Int>](repeating: 0..<0, count: parallelism)
         let positions = try job.positions(of: options.shard, weights: options.weights)
         self.positions = positions
         meter = BatchMeter(options.progress, job: job.name, shard: options.shard)
@@ -178,6 +184,10 @@ final class BatchRun {
             if deadline == nil, isAskedToEnd {
                 floor.token.cancel()
                 deadline = .now + options.endDeadline
+            }
+            if seconds - lastLook >= Self.lookInterval {
+                lastLook = seconds
+                floor.returnHeldPlaces(&heldPlaces)
             }
             floor.startPumps(most: parallelism)
             _ = floor.wake.wait(timeout: pause)

@@ -37,8 +37,43 @@ final class Floor: Sendable {
         let tally = Locked(Tally())
         /// How many items are taken at a time; its pump's own.
         let chunk = Atomic<Int>(1)
+        /// The places that the pump has taken and not begun: the first one and their number, in one word, so that either the
+        /// pump or the coordinator has each place.
+        private let rest = Atomic<UInt64>(0)
+        private static let countBits: UInt64 = 12
+        private static let countMask: UInt64 = 0xfff
 
         init(_ number: Int) { self.number = number }
+
+        /// Gives the pump `places`, at most 4095, when it has begun all earlier ones.
+        func give(_ places: Range<Int>) {
+            // Relaxed, here and below: only who runs what is decided here.
+            rest.store(UInt64(places.lowerBound) << Self.countBits | UInt64(places.count), ordering: .relaxed)
+        }
+
+        /// Takes the next place; nil when none is left.
+        func takePlace() -> Int? {
+            var word = rest.load(ordering: .relaxed)
+            while word & Self.countMask != 0 {
+                // The first place and the number change together: one place more, one less to do.
+                let next = word + (1 << Self.countBits) - 1
+                let (isOurs, seen) = rest.weakCompareExchange(expected: word, desired: next, ordering: .relaxed)
+                if isOurs { return Int(word >> Self.countBits) }
+                word = seen
+            }
+            return nil
+        }
+
+        /// The places that the pump has not begun.
+        var held: Range<Int> { Self.places(rest.load(ordering: .relaxed)) }
+
+        /// Takes all places that the pump has not begun.
+        func takeRest() -> Range<Int> { Self.places(rest.exchange(0, ordering: .relaxed)) }
+
+        private static func places(_ word: UInt64) -> Range<Int> {
+            let start = Int(word >> countBits)
+            return start..<start + Int(word & countMask)
+        }
     }
 
     struct Retry {
@@ -53,6 +88,8 @@ final class Floor: Sendable {
         var full: [Slot] = []
         var active = 0
         var retries: [Retry] = []
+        /// Places that were taken back from a pump whose item lasts.
+        var returned: [Range<Int>] = []
     }
 
     let slots: [Slot]
@@ -72,6 +109,8 @@ final class Floor: Sendable {
     private let next = Atomic<Int>(0)
     private let end = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
+    /// Ranges in the state's `returned`.
+    private let returnedCount = Atomic<Int>(0)
     private let state: Locked<State>
     private let queue: TaskQueue
 
@@ -120,7 +159,7 @@ final class Floor: Sendable {
     }
 
     var activeCount: Int { state.withLock { $0.active } }
-    var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 }
+    var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 || returnedCount.load(ordering: .relaxed) > 0 }
 
     /// When the next item is to be tried again.
     var nextRetry: ContinuousClock.Instant? { state.withLock { $0.retries.map(\.due).min() } }
@@ -131,12 +170,29 @@ final class Floor: Sendable {
         waiting.add(1, ordering: .relaxed)
     }
 
+    /// Takes back the places of each pump that has begun none since the last call: other pumps run these places.
+    ///
+    /// - Parameter seen: What each slot held at the last call.
+    func returnHeldPlaces(_ seen: inout [Range<Int>]) {
+        for slot in slots {
+            let now = slot.held
+            if !now.isEmpty, now == seen[slot.number] {
+                let rest = slot.takeRest()
+                if !rest.isEmpty {
+                    state.withLock { $0.returned.append(rest) }
+                    returnedCount.add(1, ordering: .relaxed)
+                }
+            }
+            seen[slot.number] = now
+        }
+    }
+
     /// Starts as many pumps as there is work for, `most` in all.
     func startPumps(most: Int) {
         while !token.isCancelled {
             let now = ContinuousClock.now
             let slot = state.withLock { state -> Slot? in
-                let hasItems = next.load(ordering: .relaxed) < end.load(ordering: .relaxed)
+                let hasItems = next.load(ordering: .relaxed) < end.load(ordering: .relaxed) || !state.returned.isEmpty
                 guard state.active < most, hasItems || state.retries.contains(where: { $0.due <= now }) else {
                     return nil
                 }
@@ -161,12 +217,14 @@ final class Floor: Sendable {
                 attempt(retry.place, failures: retry.failures, in: slot, since: &last)
             } else if let chunk = take(slot.chunk.load(ordering: .relaxed)) {
                 let start = last
-                for place in chunk {
-                    if token.isCancelled { break }
+                slot.give(chunk)
+                var count = 0
+                while !token.isCancelled, let place = slot.takePlace() {
+                    count += 1
                     if skipped.contains(positions[place]) { continue }
                     attempt(place, failures: 0, in: slot, since: &last)
                 }
-                adapt(slot, toTime: last &- start, of: chunk.count)
+                if count > 0 { adapt(slot, toTime: last &- start, of: count) }
             } else {
                 break
             }
@@ -189,6 +247,10 @@ final class Floor: Sendable {
     }
 
     private func take(_ count: Int) -> Range<Int>? {
+        if returnedCount.load(ordering: .relaxed) > 0, let places = state.withLock({ $0.returned.popLast() }) {
+            returnedCount.subtract(1, ordering: .relaxed)
+            return places
+        }
         var start = next.load(ordering: .relaxed)
         while true {
             let limit = end.load(ordering: .relaxed)

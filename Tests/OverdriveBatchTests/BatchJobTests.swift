@@ -272,6 +272,28 @@ struct BatchJobTests {
         #expect(ran.withLock { $0.values.allSatisfy { $0 == 1 } && $0.count == 6000 })
     }
 
+    @Test("an item that lasts does not hold the items behind it")
+    func lastingItem() throws {
+        let ran = Atomic<Int>(0)
+        let count = 3000
+        let sawAll = Atomic<Bool>(false)
+        let job = BatchJob(name: "lasting", version: "1", count: count) { index, _ in
+            if index == 900 {
+                let deadline = ContinuousClock.now + .seconds(20)
+                while ran.load(ordering: .relaxed) < count - 1, .now < deadline { usleep(1000) }
+                sawAll.store(ran.load(ordering: .relaxed) == count - 1, ordering: .relaxed)
+            }
+            ran.add(1, ordering: .relaxed)
+            return Array("\(index)".utf8)
+        }
+        var options = options(parallelism: 2)
+        options.scheduler = try Scheduler(workers: 2)
+        var seen: [Int] = []
+        let report = try job.run(options) { index, _ in seen.append(index) }
+        #expect(sawAll.load(ordering: .relaxed) == true)
+        #expect(seen == Array(0..<count) && report.done == count)
+    }
+
     @Test("begins no item any more once it is to end")
     func cancelledInChunk() throws {
         let token = CancellationToken()
