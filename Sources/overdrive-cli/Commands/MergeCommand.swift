@@ -1,5 +1,6 @@
 #if CLI
 internal import ArgumentParser
+internal import CFileReading
 internal import Glibc
 internal import OverdriveBatch
 
@@ -37,6 +38,17 @@ struct MergeCommand: ParsableCommand {
         return output.prefix(start + max(0, Int(NAME_MAX) - mark.count)) + mark
     }
 
+    /// A file without a name in the directory of `path`; -1 if the file system has none.
+    private static func nameless(beside path: Bytes) -> Int32 {
+        let directory = path.lastIndex(of: .slash).map { Bytes(path[...$0]) } ?? Bytes(ascii: ".")
+        return directory.withCString { nameless_file($0) }
+    }
+
+    private static func name(_ descriptor: Int32, _ path: Bytes) -> Bool {
+        _ = path.withCString { unlink($0) }  // Of an earlier process with this one's number.
+        return path.withCString { linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, $0, AT_SYMLINK_FOLLOW) == 0 }
+    }
+
     /// Prints the outputs of the journals in `directory`, or writes them to the file `output`.
     static func merge(_ directory: String, output: Bytes?) throws(BatchRefusal) -> ExitStatus {
         let manifest = try Manifest.read("\(directory)/manifest")
@@ -51,13 +63,19 @@ struct MergeCommand: ParsableCommand {
         } catch {
             throw BatchRefusal(error.status, error.description)
         }
-        // Nobody else's, on a file system that others share too.
+        // Without a name until the end, if the file system can: a killed merge leaves nothing behind. Otherwise under a
+        // name that no other process has, on a file system that other machines share too.
         let draft = output.map { Self.draft(for: $0, mark: Bytes(ascii: ".partial-\(Host.current.name)-\(getpid())")) }
         var isWhole = false
         defer { if let draft, !isWhole { _ = draft.withCString { unlink($0) } } }
         var descriptor = STDOUT_FILENO
+        var isNameless = false
         if let draft {
-            descriptor = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+            descriptor = Self.nameless(beside: draft)
+            isNameless = descriptor >= 0
+            if !isNameless {
+                descriptor = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+            }
             guard descriptor >= 0 else {
                 throw .system(String(decoding: draft.printable, as: UTF8.self), "making it")
             }
@@ -85,7 +103,7 @@ struct MergeCommand: ParsableCommand {
         })
         if let status = results.status { return status }
         if let draft, let output {
-            guard fsync(descriptor) == 0, close(descriptor) == 0,
+            guard fsync(descriptor) == 0, !isNameless || Self.name(descriptor, draft), close(descriptor) == 0,
                 draft.withCString({ from in output.withCString { rename(from, $0) } }) == 0
             else { throw .system(String(decoding: output.printable, as: UTF8.self), "writing") }
             isWhole = true
