@@ -37,6 +37,10 @@ enum Main {
             StandardError.say("standard output is closed, so there is nowhere to write to")
             exit(ExitStatus.output.rawValue)
         }
+        if let sentence = AddressSpace.prepare() {
+            StandardError.say(sentence)
+            exit(ExitStatus.system.rawValue)
+        }
         Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
             let arguments = RawArgument.ofProcess
