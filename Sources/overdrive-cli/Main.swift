@@ -43,7 +43,7 @@ enum Main {
         }
         Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
-            let arguments = RawArgument.ofProcess
+            let arguments = ChecksumCommand.withLists(RawArgument.ofProcess)
             try refuseDashedNames(arguments)
             var command = try OverdriveCommand.parseAsRoot(arguments)
             try command.run()

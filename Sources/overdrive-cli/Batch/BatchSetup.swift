@@ -141,6 +141,7 @@ extension BatchError {
         case .foreign, .corrupt, .incomplete: .data
         case .fenced: .locked
         case .system(_, _, EROFS): .readOnly
+        case .system(_, _, EMFILE), .system(_, _, ENFILE), .system(_, _, ENOMEM), .system(_, _, EAGAIN): .system
         case .system: .output
         case .shard: .usage
         case .noJournal: .noInput

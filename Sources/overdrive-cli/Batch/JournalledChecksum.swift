@@ -10,6 +10,8 @@ struct JournalledChecksum {
     let jobs: Int?
     let algorithm: Algorithm
     let json: Bool
+    var style = ChecksumLine.Style()
+    var selection = Selection()
 
     /// - Parameter input: What standard input gave of the paths, for further processes: it gives it once.
     func run(_ paths: [Bytes], input: Bytes?) throws -> ExitStatus {
@@ -18,10 +20,10 @@ struct JournalledChecksum {
             throw BatchRefusal(
                 .usage, "- is standard input, which no later run can read again: leave out --journal; a file of that name is ./-")
         }
-        let manifest = try Self.freeze(paths, in: directory)
+        let manifest = try Self.freeze(paths, selection, in: directory)
         if let processes = setup.processes { return try Processes.run(processes, journal: directory, input: input) }
         var options = try setup.options()
-        options.weights = manifest.weights
+        if options.shard.count > 1 { options.weights = manifest.weights }
         if let jobs {
             options.scheduler = try Scheduler(workers: jobs, placement: Settings.schedulerPlacement)
         }
@@ -30,6 +32,7 @@ struct JournalledChecksum {
 
         let engine = try OverdriveEngine(jobs: jobs, placement: Settings.schedulerPlacement)
         let reader = FileReader(engine: engine, hash: algorithm.hash)
+        let style = style
         let token = CancellationToken()
         options.token = token
         // What was named is read also where it is a link, as without a journal.
@@ -43,10 +46,16 @@ struct JournalledChecksum {
                 if json {
                     JSONLine.file(path, digest, to: &line)
                 } else {
-                    ChecksumLine(digest: digest, name: path).write(to: &line)
+                    ChecksumLine(digest: digest, name: path).write(style, to: &line)
                 }
                 return line
-            case .failure(let error): throw error
+            case .failure(let error):
+                if Descriptors.isShortage(error.number) {
+                    // The process's own shortage is no failure of the file: ends the run, and records nothing.
+                    token.cancel()
+                    while !attempt.isCancelled { usleep(1000) }
+                }
+                throw error
             }
         }
         let output = OrderedOutput()
@@ -69,7 +78,9 @@ struct JournalledChecksum {
                 }
             }
         }
-        if let status = setup.conclude(report, output) { return status }
+        let status = setup.conclude(report, output)
+        if Descriptors.ranOut { return Descriptors.reportShortage() }
+        if let status { return status }
         for (path, failure) in failed { StandardError.say(path, failure.description) }
         guard failedCount > 0 else { return .success }
         StandardError.say("\(Quantity.count(failedCount)) could not be read")
@@ -77,14 +88,13 @@ struct JournalledChecksum {
     }
 
     /// The list of the files under `paths`, as it was when the job began.
-    static func freeze(_ paths: [Bytes], in directory: String) throws(BatchRefusal) -> Manifest {
+    static func freeze(_ paths: [Bytes], _ selection: Selection, in directory: String) throws(BatchRefusal) -> Manifest {
         try Manifest.frozen(in: directory) {
             var builder = Manifest.Builder()
             let roots = Roots(paths)
-            for (path, sentence) in roots.passedOver { StandardError.say(path, sentence) }
             // What cannot be listed is an item too: it fails as the whole job does without a journal.
             for failure in roots.failures.kept { builder.append(failure.path) }
-            add(roots.listing, under: [], to: &builder)
+            add(roots.listing, selection, under: [], to: &builder)
             return builder
         }
     }
@@ -109,16 +119,19 @@ struct JournalledChecksum {
             list = Bytes(ascii: "\(paths.count) paths, SHA-256 ")
             hash.digest().write(to: &list)
         }
-        return Self.name + "\(algorithm) " + (json ? Self.jsonMark : "") + RawArgument.text(for: list)
+        return Self.name + "\(algorithm) " + (json ? Self.jsonMark : "") + style.mark + selection.mark
+            + RawArgument.text(for: list)
     }
 
-    private static func add(_ listing: Listing, under prefix: Bytes, to builder: inout Manifest.Builder) {
+    private static func add(
+        _ listing: Listing, _ selection: Selection, under prefix: Bytes, to builder: inout Manifest.Builder
+    ) {
         for entry in listing.entries {
             let path = prefix + listing.name(of: entry)
             switch entry.kind {
             case .directory:
-                switch Listing.read(path) {
-                case .success(let inner): add(inner, under: path, to: &builder)
+                switch Listing.read(path, selection) {
+                case .success(let inner): add(inner, selection, under: path, to: &builder)
                 case .failure: builder.append(path)
                 }
             case .file, .linkedFile, .standardInput:

@@ -6,17 +6,31 @@ internal import OverdriveBatch
 ///
 /// Each item is its size in digits, a tab, its name and a zero byte: `tr '\0' '\n' <manifest` shows them.
 struct Manifest: RandomAccessCollection, Sendable {
-    private let names: Bytes
+    /// The file's contents.
+    private let text: Bytes
+    /// Where each name begins in the text; a zero byte ends the name.
     private let starts: [Int]
-    /// What each item costs: its size, and for each one as much as opening a file takes.
-    let weights: [Int]
 
     var startIndex: Int { 0 }
     var endIndex: Int { starts.count }
 
     subscript(index: Int) -> Bytes {
-        let end = index + 1 < starts.count ? starts[index + 1] : names.count
-        return Bytes(names[starts[index]..<end])
+        let end = text[starts[index]...].firstIndex(of: 0) ?? text.count
+        return Bytes(text[starts[index]..<end])
+    }
+
+    /// What each item costs: its size, and for each one as much as opening a file takes.
+    var weights: [Int] {
+        var place = 0
+        return indices.map { index in
+            var size = 0
+            while place < starts[index] - 1 {
+                size = size * 10 + Int(text[place] & 15)
+                place += 1
+            }
+            place = starts[index] + self[index].count + 1
+            return size + Int(ProgressBar.costOfFile)
+        }
     }
 
     /// Collects items.
@@ -36,7 +50,12 @@ struct Manifest: RandomAccessCollection, Sendable {
     static func frozen(in directory: String, make: () -> Builder) throws(BatchRefusal) -> Manifest {
         let path = "\(directory)/manifest"
         if let kept = try read(path) { return kept }
-        let text = make().text
+        try keep(make().text, at: path, in: directory)
+        guard let kept = try read(path) else { throw .system(path, "reading") }
+        return kept
+    }
+
+    private static func keep(_ text: Bytes, at path: String, in directory: String) throws(BatchRefusal) {
         guard Folder.make(directory) else { throw .system(directory, "making it", .output) }
         // Written whole under another name: nobody ever sees half a list. Who comes second takes the first one's.
         let draft = "\(path).\(getpid())"
@@ -52,8 +71,6 @@ struct Manifest: RandomAccessCollection, Sendable {
         defer { unlink(draft) }
         guard link(draft, path) == 0 || errno == EEXIST else { throw .system(path, "making it") }
         Folder.synchronise(above: Bytes(ascii: path))
-        guard let kept = try read(path) else { throw .system(path, "reading") }
-        return kept
     }
 
     /// The manifest at `path`; nil where there is none.
@@ -73,26 +90,24 @@ struct Manifest: RandomAccessCollection, Sendable {
     }
 
     init?(_ text: Bytes) {
-        var names = Bytes()
-        names.reserveCapacity(text.count)
         var starts: [Int] = []
-        var weights: [Int] = []
-        var rest = text[...]
-        while !rest.isEmpty {
-            guard let tab = rest.firstIndex(of: 9), let end = rest[tab...].firstIndex(of: 0),
-                let size = Int(String(decoding: rest[..<tab], as: UTF8.self))
+        var place = 0
+        while place < text.count {
+            // Eighteen digits at most: a longer size is none, and would not fit.
+            guard let tab = text[place...].firstIndex(of: 9), let end = text[tab...].firstIndex(of: 0), tab > place,
+                tab - place <= 18, text[place..<tab].allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
             else { return nil }
-            starts.append(names.count)
-            weights.append(size + Int(ProgressBar.costOfFile))
-            names += rest[(tab + 1)..<end]
-            rest = rest[(end + 1)...]
+            starts.append(tab + 1)
+            place = end + 1
         }
-        (self.names, self.starts, self.weights) = (names, starts, weights)
+        (self.text, self.starts) = (text, starts)
     }
 
     /// All that a descriptor gives up to its end; nil when reading fails.
     static func readAll(_ descriptor: Int32) -> Bytes? {
         var all = Bytes()
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { all.reserveCapacity(Int(status.st_size)) }
         while true {
             var count = 0
             let piece = Bytes(unsafeUninitializedCapacity: 1 << 20) { place, used in
@@ -120,8 +135,9 @@ struct BatchRefusal: Error, CustomStringConvertible {
     /// A call that failed, by `errno`.
     static func system(_ path: String, _ call: String, _ status: ExitStatus? = nil) -> BatchRefusal {
         let number = errno
+        let isShortage = [EMFILE, ENFILE, ENOMEM].contains(number)
         return BatchRefusal(
-            number == EROFS ? .readOnly : status ?? (number == ENOENT ? .noInput : .output),
+            number == EROFS ? .readOnly : isShortage ? .system : status ?? (number == ENOENT ? .noInput : .output),
             "\(path): \(call) failed: \(overdrive_cli.sentence(forError: number))")
     }
 }

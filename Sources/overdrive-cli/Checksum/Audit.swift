@@ -10,78 +10,94 @@ struct Audit {
         var name: Bytes
         /// Where what has moved was.
         var before: Bytes?
-    }
-
-    private struct Known {
-        var digest: Digest
-        var isMet = false
+        /// The digest in the list and the one found, of what has changed.
+        var expected: Digest?
+        var found: Digest?
     }
 
     private(set) var matches = 0
     private(set) var malformed = 0
-    /// The algorithm of the list's digests; nil for a list without a line.
-    private(set) var algorithm: Algorithm?
-    private var known: [Bytes: Known] = [:]
-    private var changed: [Bytes] = []
+    private var listed = ListedFiles()
+    /// The listed files that are there with another digest, by their places in the list.
+    private var changed: [(place: Int, found: Digest)] = []
     private var unreadable: [Bytes] = []
     /// What is there and cannot be read: a directory, or a file.
     private var closed: Set<Bytes> = []
     private var added: [(name: Bytes, digest: Digest)] = []
 
-    /// Reads the list.
+    /// The algorithm of the list's digests; nil for a list without a line.
+    var algorithm: Algorithm? { listed.algorithm }
+
+    init() {}
+
+    /// Reads a list.
     ///
     /// - Throws: A sentence when it cannot be read, has no line, or more than one kind of digest.
     init(_ lines: LineReader, named list: String) throws(BatchRefusal) {
+        try add(lines, named: list)
+    }
+
+    /// Reads a further list.
+    ///
+    /// - Parameter selection: The files of the list that count.
+    mutating func add(
+        _ lines: LineReader, named list: String, _ selection: Selection = Selection()
+    ) throws(BatchRefusal) {
+        var spacing = ChecksumLine.Spacing()
+        var isEmpty = true
         reading: while true {
             switch lines.next() {
             case .success(let line?):
                 guard !line.isEmpty, line.first != UInt8(ascii: "#") else { continue }
-                guard let line = ChecksumLine(line) else {
+                guard let line = ChecksumLine(line, &spacing) else {
                     malformed += 1
                     continue
                 }
-                guard algorithm == nil || algorithm == line.digest.algorithm else {
+                isEmpty = false
+                if selection.excludes(path: line.name) { continue }
+                guard listed.add(line.name, line.digest) else {
                     throw BatchRefusal(.data, "\(list): digests of two algorithms, which no one run makes: audit each by itself")
                 }
-                algorithm = line.digest.algorithm
-                known[line.name] = Known(digest: line.digest)
             case .success(nil): break reading
             case .failure(let error): throw BatchRefusal(.noInput, "\(list): \(sentence(forError: error.number))")
             }
         }
-        guard algorithm != nil else { throw BatchRefusal(.data, "\(list): no properly formatted checksum lines found") }
+        guard !isEmpty else { throw BatchRefusal(.data, "\(list): no properly formatted checksum lines found") }
     }
 
     /// Takes a file of the tree.
     mutating func meet(_ line: ChecksumLine) {
-        guard let found = known[line.name] else {
+        guard let place = listed.place(of: line.name) else {
             added.append((line.name, line.digest))
             return
         }
-        known[line.name]?.isMet = true
-        if found.digest == line.digest { matches += 1 } else { changed.append(line.name) }
+        listed.meet(place)
+        if listed.digest(place) == line.digest { matches += 1 } else { changed.append((place, line.digest)) }
     }
 
     /// Takes a file of the tree, or a directory, that could not be read.
     mutating func fail(_ failure: Failure) {
         let name = failure.path
-        known[name]?.isMet = true
+        if let place = listed.place(of: name) { listed.meet(place) }
         unreadable.append(name)
-        guard ![ENOENT, ENOTDIR, Failure.specialFile].contains(failure.number) else { return }
+        guard ![ENOENT, ENOTDIR, Failure.specialFile, Failure.linkedDirectory].contains(failure.number) else { return }
         closed.insert(Bytes(name.last == .slash ? name.dropLast() : name[...]))
     }
 
     /// All differences, in the order of their names.
     func differences() -> [Difference] {
-        var differences = changed.map { Difference(kind: .changed, name: $0) }
+        var differences = changed.map { place, found in
+            Difference(kind: .changed, name: listed.name(place), expected: listed.digest(place), found: found)
+        }
         differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
         var missing: [Digest: [Bytes]] = [:]
         // Of what is in a directory that cannot be read nobody knows whether it is missing.
-        for (name, entry) in known where !entry.isMet {
+        for place in listed.unmet {
+            let name = listed.name(place)
             if !closed.isEmpty, name.indices.contains(where: { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }) {
                 differences.append(Difference(kind: .unreadable, name: name))
             } else {
-                missing[entry.digest, default: []].append(name)
+                missing[listed.digest(place), default: []].append(name)
             }
         }
         for digest in missing.keys { missing[digest]?.sort { $1.lexicographicallyPrecedes($0) } }
@@ -126,7 +142,8 @@ extension Audit {
         for difference in differences {
             var line = Bytes()
             if json {
-                JSONLine.verdict(difference.kind.rawValue, of: difference.name, before: difference.before, to: &line)
+                JSONLine.verdict(difference.kind.rawValue, of: difference.name, before: difference.before,
+                    expected: difference.expected, found: difference.found, to: &line)
             } else {
                 line = Bytes(ascii: "\(difference.kind.rawValue): ")
                 if let before = difference.before { line += before.printable + Bytes(ascii: " -> ") }

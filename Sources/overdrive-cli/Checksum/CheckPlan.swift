@@ -24,6 +24,7 @@ final class CheckPlan: Plan {
     private let lines: LineReader
     private var units = Fifo<CheckUnit>()
     private var lineNumber = 0
+    private var spacing = ChecksumLine.Spacing()
     private var isAtEnd = false
 
     private(set) var failures = FailureList()
@@ -45,7 +46,7 @@ final class CheckPlan: Plan {
                 lineNumber += 1
                 // sha256sum passes over empty lines and comments too.
                 guard !line.isEmpty, line.first != UInt8(ascii: "#") else { continue }
-                guard let expected = ChecksumLine(line) else {
+                guard let expected = ChecksumLine(line, &spacing) else {
                     verdict.malformed += 1
                     if verdict.malformedLines.count < FailureList.capacity {
                         verdict.malformedLines.append(lineNumber)
@@ -81,10 +82,10 @@ final class CheckPlan: Plan {
         case .success(let digest) where digest == unit.expected.digest:
             verdict.matches += 1
             if !options.quiet { append(name, "OK", to: &output) }
-        case .success:
+        case .success(let found):
             verdict.mismatches += 1
-            append(name, "FAILED", to: &output)
-        case .failure(let error) where options.ignoreMissing && error.isMissing:
+            append(name, "FAILED", found: found, of: unit.expected.digest, to: &output)
+        case .failure(let error) where options.ignoreMissing && error.isMissing || Descriptors.isShortage(error.number):
             break
         case .failure(let error):
             verdict.unreadable += 1
@@ -93,9 +94,11 @@ final class CheckPlan: Plan {
         }
     }
 
-    private func append(_ name: Bytes, _ verdict: String, to output: inout Bytes) {
+    private func append(
+        _ name: Bytes, _ verdict: String, found: Digest? = nil, of expected: Digest? = nil, to output: inout Bytes
+    ) {
         if options.status { return }
-        if options.json { return JSONLine.verdict(verdict, of: name, to: &output) }
+        if options.json { return JSONLine.verdict(verdict, of: name, expected: expected, found: found, to: &output) }
         ChecksumLine.writeVerdict(verdict, of: name, to: &output)
     }
 }

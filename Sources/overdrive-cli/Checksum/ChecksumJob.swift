@@ -9,18 +9,23 @@ struct ChecksumJob {
     private let showsProgress: Bool
     private let printsStatistics: Bool
     private let json: Bool
+    private let style: ChecksumLine.Style
+    private let printsSummary: Bool
     private let start = ContinuousClock.now
 
     init(
         engine: any Engine, hash: any StreamingHash.Type, others: [Algorithm: any StreamingHash.Type] = [:],
-        cache: DigestCache? = nil, json: Bool = false, showsProgress: Bool, printsStatistics: Bool
+        cache: DigestCache? = nil, json: Bool = false, style: ChecksumLine.Style = .init(),
+        selection: Selection = Selection(), showsProgress: Bool, printsStatistics: Bool, printsSummary: Bool = false
     ) throws(SystemError) {
         self.engine = engine
         self.json = json
+        self.style = style
+        self.printsSummary = printsSummary
         self.showsProgress = showsProgress
         self.printsStatistics = printsStatistics
         self.cache = cache
-        reader = FileReader(engine: engine, hash: hash, others: others, cache: cache)
+        reader = FileReader(engine: engine, hash: hash, others: others, cache: cache, selection: selection)
         wakeup = try Wakeup()
         wakeup.listenToInterrupts()
         signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's, with a sentence.
@@ -28,7 +33,7 @@ struct ChecksumJob {
 
     /// Prints a line for every file under `paths`.
     func list(_ paths: [Bytes]) -> ExitStatus {
-        walk(paths) { TreePlan($0, json: json) } verdict: { _ in .success }
+        walk(paths) { TreePlan($0, json: json, style: style) } verdict: { _ in .success }
     }
 
     /// Says how the files under `paths` differ from the list that `audit` has read.
@@ -44,8 +49,7 @@ struct ChecksumJob {
         _ paths: [Bytes], _ makePlan: (Roots) -> sending Work, verdict: (Work) -> ExitStatus
     ) -> ExitStatus {
         let roots = Roots(paths)
-        for (path, sentence) in roots.passedOver { StandardError.say(path, sentence) }
-        let survey = showsProgress ? Survey(roots) : nil
+        let survey = showsProgress ? Survey(roots, reader.selection) : nil
         survey?.start(on: engine, until: reader.stop)
         let plan = makePlan(roots)
         let run = ChecksumRun(plan, on: engine, reader: reader, wakeup: wakeup)
@@ -63,8 +67,17 @@ struct ChecksumJob {
         }
     }
 
-    /// Checks every file in the list at `path`.
-    func check(_ path: Bytes, options: CheckPlan.Options) -> ExitStatus {
+    /// Checks every file in the lists at `paths`, one list after the other.
+    func check(_ paths: [Bytes], options: CheckPlan.Options) -> ExitStatus {
+        var worst = ExitStatus.success
+        for (index, path) in paths.enumerated() {
+            let status = check(path, options: options, isLast: index == paths.count - 1)
+            if status.rawValue > worst.rawValue { worst = status }
+        }
+        return worst
+    }
+
+    private func check(_ path: Bytes, options: CheckPlan.Options, isLast: Bool) -> ExitStatus {
         let isStandardInput = path == Bytes(ascii: "-")
         let descriptor =
             isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
@@ -73,11 +86,11 @@ struct ChecksumJob {
             return .someFailed
         }
         let plan = CheckPlan(LineReader(descriptor: descriptor), options: options)
-        let run = ChecksumRun(plan, on: engine, reader: reader, wakeup: wakeup)
+        let run = ChecksumRun(plan, on: engine, reader: reader, wakeup: wakeup, isLast: isLast)
         let ending = follow(run) { nil }
         let name = isStandardInput ? Bytes(ascii: "standard input") : path
 
-        return conclude(run, ending) { failures in
+        return conclude(run, ending, isLast: isLast) { failures in
             failures.report()
             return run.withPlan { $0.verdict }.report(on: name, options: options)
         }
@@ -117,7 +130,8 @@ struct ChecksumJob {
     }
 
     private func conclude<Work: Plan>(
-        _ run: ChecksumRun<Work>, _ ending: ChecksumRun<Work>.Ending, verdict: (FailureList) -> ExitStatus
+        _ run: ChecksumRun<Work>, _ ending: ChecksumRun<Work>.Ending, isLast: Bool = true,
+        verdict: (FailureList) -> ExitStatus
     ) -> ExitStatus {
         let summary = Summary(
             files: reader.files, bytes: reader.bytes, seconds: secondsSinceStart
@@ -133,10 +147,12 @@ struct ChecksumJob {
             StandardError.say("cannot write the results: \(sentence(forError: number))")
             _exit(ExitStatus.output.rawValue)
         case .finished:
-            let status = verdict(run.withPlan { $0.failures })
+            var status = verdict(run.withPlan { $0.failures })
+            if Descriptors.ranOut { status = Descriptors.reportShortage() }
+            guard isLast else { return status }
             if printsStatistics {
                 summary.printTable(engine: engine, peakHeld: run.withPlan { $0.peakHeld })
-            } else if showsProgress {
+            } else if showsProgress || printsSummary {
                 StandardError.write(Bytes(ascii: summary.sentence + "\n"))
             }
             return status

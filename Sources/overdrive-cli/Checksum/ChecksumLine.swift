@@ -18,23 +18,52 @@ struct ChecksumLine: Equatable {
         self.name = name
     }
 
-    /// Reads a line without its line feed, in the form of `sha256sum` and `sha512sum` or in BSD's
+    /// How a list's lines are written.
+    struct Style: Sendable, Equatable {
+        /// BSD's form, `SHA256 (name) = digest`.
+        var isTagged = false
+        /// A zero byte ends the line, and no name is escaped.
+        var endsInZero = false
+        /// An asterisk precedes the name.
+        var marksBinary = false
+
+        /// The part of a journal's job name that tells this style from others; empty for the usual one.
+        var mark: String {
+            (isTagged ? "--tag " : "") + (endsInZero ? "--zero " : "") + (marksBinary ? "--binary " : "")
+        }
+    }
+
+    /// Whether a list has one space before each name, as BSD's reversed form has: nil until a line tells.
+    ///
+    /// As coreutils does, the first line decides: in a list of one space, a space or an asterisk after it belongs to the name.
+    struct Spacing {
+        fileprivate var isSingle: Bool?
+    }
+
+    /// Reads a line without its line feed, in the form of `sha256sum` and its kin or in BSD's
     /// `SHA256 (name) = digest`; nil when it is neither.
     init?(_ line: some Collection<UInt8>) {
+        var spacing = Spacing()
+        self.init(line, &spacing)
+    }
+
+    /// Reads a line of a list whose earlier lines have decided `spacing`.
+    init?(_ line: some Collection<UInt8>, _ spacing: inout Spacing) {
         var rest = Array(line)[...]
         while let first = rest.first, first == UInt8(ascii: " ") || first == 9 { rest = rest.dropFirst() }
         let isEscaped = rest.first == Self.backslash
         if isEscaped { rest = rest.dropFirst() }
-        guard let found = Self.bsd(rest) ?? Self.gnu(rest) else { return nil }
-        guard let name = isEscaped ? Self.unescape(found.name) : Array(found.name) else { return nil }
+        guard let found = Self.bsd(rest) ?? Self.gnu(rest, &spacing) else { return nil }
+        // No file has a name with a zero byte: what stands before the zero is another file's name.
+        guard let name = isEscaped ? Self.unescape(found.name) : Array(found.name), !name.contains(0) else { return nil }
         self.init(digest: found.digest, name: name)
     }
 
-    /// Appends the line and its line feed.
-    func write(to output: inout Bytes) {
-        let isEscaped = Self.needsEscape(name)
+    /// Appends the line and its end.
+    func write(_ style: Style = Style(), to output: inout Bytes) {
+        let isEscaped = !style.endsInZero && Self.needsEscape(name)
         if isEscaped { output.append(Self.backslash) }
-        if digest.algorithm == .xxh3 {
+        if digest.algorithm == .xxh3 || style.isTagged {
             output += digest.algorithm.tag + Bytes(ascii: " (")
             Self.append(name, escaped: isEscaped, to: &output)
             output += Bytes(ascii: ") = ")
@@ -42,10 +71,10 @@ struct ChecksumLine: Equatable {
         } else {
             digest.write(to: &output)
             output.append(UInt8(ascii: " "))
-            output.append(UInt8(ascii: " "))
+            output.append(UInt8(ascii: style.marksBinary ? "*" : " "))
             Self.append(name, escaped: isEscaped, to: &output)
         }
-        output.append(10)
+        output.append(style.endsInZero ? 0 : 10)
     }
 
     /// Appends the line that says how a check of `name` went. Here only a line feed has a name escaped.
@@ -91,15 +120,25 @@ struct ChecksumLine: Equatable {
         return result
     }
 
-    private static func gnu(_ line: ArraySlice<UInt8>) -> (digest: Digest, name: ArraySlice<UInt8>)? {
-        let digits = line.prefix { $0 != UInt8(ascii: " ") }
-        let algorithm: Algorithm = digits.count == Algorithm.sha512.byteCount * 2 ? .sha512 : .sha256
-        guard line.count > digits.count + 1, let digest = Digest(hexadecimal: digits, algorithm) else { return nil }
-        var rest = line.dropFirst(digits.count)
-        guard rest.popFirst() == UInt8(ascii: " ") else { return nil }
-        // BSD's reversed form has one space; coreutils takes it where no text marker follows.
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == 9 }
+
+    private static func gnu(
+        _ line: ArraySlice<UInt8>, _ spacing: inout Spacing
+    ) -> (digest: Digest, name: ArraySlice<UInt8>)? {
+        let digits = line.prefix { !isBlank($0) }
+        let candidates: [Algorithm] = [.sha256, .sha512, .md5, .sha1]
+        guard let algorithm = candidates.first(where: { $0.byteCount * 2 == digits.count }),
+            let digest = Digest(hexadecimal: digits, algorithm)
+        else { return nil }
+        var rest = line.dropFirst(digits.count + 1)
         if rest.count > 1, rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") {
-            rest = rest.dropFirst()
+            if spacing.isSingle != true {
+                spacing.isSingle = false
+                rest = rest.dropFirst()
+            }
+        } else {
+            guard spacing.isSingle != false else { return nil }
+            spacing.isSingle = true
         }
         return rest.isEmpty ? nil : (digest, rest)
     }

@@ -34,14 +34,19 @@ final class ChecksumRun<Work: Plan>: Sendable {
     private let reader: FileReader
     private let unitLimit: Int
     private let wakeup: Wakeup
+    /// Whether the reader has nothing to do after this run.
+    private let isLast: Bool
     private let state: Mutex<State>
 
-    init(_ plan: sending Work, on engine: any Engine, reader: FileReader, wakeup: Wakeup) {
+    init(_ plan: sending Work, on engine: any Engine, reader: FileReader, wakeup: Wakeup, isLast: Bool = true) {
+        self.isLast = isLast
         self.engine = engine
         self.reader = reader
         self.wakeup = wakeup
         unitLimit = 8 + 4 * engine.workerCount
-        state = Mutex(State(plan: plan))
+        var first = State(plan: plan)
+        plan.begin(into: &first.output)
+        state = Mutex(first)
     }
 
     /// Looks at the plan, under the lock.
@@ -74,7 +79,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
             progress(!isFinished)
             if isFinished { break }
         }
-        reader.stop.set()  // For the survey, which may still be counting.
+        if isLast { reader.stop.set() }  // For the survey, which may still be counting.
         engine.wait()
         return .finished
     }

@@ -1,6 +1,11 @@
 /// How a digest is made.
 enum Algorithm: String, CaseIterable, Sendable {
     case sha256, sha512, xxh3
+    /// Of older lists, which are checked; no list is made with these.
+    case md5, sha1
+
+    /// The algorithms that a list is made with.
+    static let made: [Algorithm] = [.sha256, .sha512, .xxh3]
 
     /// Bytes of a digest.
     var byteCount: Int {
@@ -8,6 +13,8 @@ enum Algorithm: String, CaseIterable, Sendable {
         case .sha256: 32
         case .sha512: 64
         case .xxh3: 8
+        case .md5: 16
+        case .sha1: 20
         }
     }
 

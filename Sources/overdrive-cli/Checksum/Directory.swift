@@ -83,7 +83,7 @@ final class Directory: WorkUnit, @unchecked Sendable {
     }
 
     override func perform(with reader: FileReader) {
-        found = Listing.read(path)
+        found = Listing.read(path, reader.selection)
     }
 
     // MARK: For the plan, under the lock

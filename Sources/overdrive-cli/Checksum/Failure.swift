@@ -7,10 +7,15 @@ struct Failure: Error {
     /// A file that the user named and that is neither a file to read nor a directory.
     static let specialFile: Int32 = -1
 
+    /// A symbolic link to a directory that the user named without a slash.
+    static let linkedDirectory: Int32 = -2
+
     var sentence: String {
-        number == Self.specialFile
-            ? "no regular file, so not read; what it gives is summed by: overdrive checksum - <FILE"
-            : overdrive_cli.sentence(forError: number)
+        switch number {
+        case Self.specialFile: "no regular file, so not read; what it gives is summed by: overdrive checksum - <FILE"
+        case Self.linkedDirectory: "a symbolic link to a directory, not followed; to read that directory, end the path with a slash"
+        default: overdrive_cli.sentence(forError: number)
+        }
     }
 }
 
@@ -23,7 +28,9 @@ struct FailureList {
     private(set) var kept: [Failure] = []
     private(set) var count = 0
 
+    /// Adds a failure, unless it is the process's own shortage: that one ends the command, and blames no file.
     mutating func append(_ failure: Failure) {
+        if Descriptors.isShortage(failure.number) { return }
         count += 1
         if kept.count < capacity { kept.append(failure) }
     }

@@ -33,13 +33,16 @@ final class FileReader: Sendable {
     private let hash: any StreamingHash.Type
     /// For a list to check, whose lines say themselves what made them.
     private let others: [Algorithm: any StreamingHash.Type]
+    /// The files under a path that are read.
+    let selection: Selection
     private let spare = Mutex<[Piece]>([])
     private let replaced = Slots(FileReader.mostReplaced)
 
     init(
         engine: any Engine, hash: any StreamingHash.Type, others: [Algorithm: any StreamingHash.Type] = [:],
-        cache: DigestCache? = nil
+        cache: DigestCache? = nil, selection: Selection = Selection()
     ) {
+        self.selection = selection
         self.others = others
         self.cache = cache
         self.engine = engine
@@ -75,9 +78,12 @@ final class FileReader: Sendable {
         }
         var flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         if links == .refused { flags |= O_NOFOLLOW }
-        let descriptor = LongPath.open(path, flags: flags)
+        let descriptor = Descriptors.open(path, flags: flags)
         guard descriptor >= 0 else { return .failure(SystemError(number: errno)) }
-        defer { close(descriptor) }
+        defer {
+            close(descriptor)
+            Descriptors.noteClosed()
+        }
 
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return .failure(SystemError(number: errno)) }
@@ -145,14 +151,8 @@ final class FileReader: Sendable {
     private func read(_ descriptor: Int32, into piece: UnsafeMutableRawBufferPointer) -> Int {
         let cached = read_without_waiting(descriptor, piece.baseAddress, piece.count)
         if cached >= 0 { return cached }
-        switch errno {
-        case EAGAIN:
-            return waitingRead(descriptor, into: piece)
-        case EOPNOTSUPP, ENOSYS, EINVAL:
-            return Glibc.read(descriptor, piece.baseAddress, piece.count)
-        default:
-            return cached
-        }
+        // A container may refuse the call with any error; read(2) has the last word.
+        return errno == EAGAIN ? waitingRead(descriptor, into: piece) : Glibc.read(descriptor, piece.baseAddress, piece.count)
     }
 
     /// As read(2), of what has to be waited for.

@@ -37,6 +37,8 @@ private final class CryptoState {
 private enum CryptoKind {
     nonisolated(unsafe) static let sha256 = fetched("SHA2-256")
     nonisolated(unsafe) static let sha512 = fetched("SHA2-512")
+    nonisolated(unsafe) static let md5 = fetched("MD5")
+    nonisolated(unsafe) static let sha1 = fetched("SHA1")
 
     private static func fetched(_ name: String) -> OpaquePointer? {
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT), nil)
@@ -56,6 +58,20 @@ struct SHA512Stream: StreamingHash {
 
     mutating func absorb(_ bytes: UnsafeRawBufferPointer) { state.absorb(bytes) }
     consuming func digest() -> Digest { state.digest(.sha512) }
+}
+
+struct MD5Stream: StreamingHash {
+    private let state = CryptoState(CryptoKind.md5)
+
+    mutating func absorb(_ bytes: UnsafeRawBufferPointer) { state.absorb(bytes) }
+    consuming func digest() -> Digest { state.digest(.md5) }
+}
+
+struct SHA1Stream: StreamingHash {
+    private let state = CryptoState(CryptoKind.sha1)
+
+    mutating func absorb(_ bytes: UnsafeRawBufferPointer) { state.absorb(bytes) }
+    consuming func digest() -> Digest { state.digest(.sha1) }
 }
 
 /// XXH3 with 64 bits, of libxxhash: many times as fast, and no proof against who means to deceive.
@@ -90,6 +106,8 @@ extension Algorithm {
         case .sha256: SHA256Stream.self
         case .sha512: SHA512Stream.self
         case .xxh3: XXH3Stream.self
+        case .md5: MD5Stream.self
+        case .sha1: SHA1Stream.self
         }
     }
 }

@@ -2,9 +2,7 @@
 enum JSONLine {
     /// A file that was read.
     static func file(_ name: Bytes, _ digest: Digest, to output: inout Bytes) {
-        var digits = Bytes()
-        digest.write(to: &digits)
-        write([("algorithm", digest.algorithm.rawValue), ("digest", String(decoding: digits, as: UTF8.self))], of: name, to: &output)
+        write([("algorithm", digest.algorithm.rawValue), ("digest", hexadecimal(digest))], of: name, to: &output)
     }
 
     /// A file that could not be read.
@@ -12,9 +10,24 @@ enum JSONLine {
         write([("error", sentence)], of: name, to: &output)
     }
 
-    /// The result of a check or an audit.
-    static func verdict(_ verdict: String, of name: Bytes, before: Bytes? = nil, to output: inout Bytes) {
-        write([("result", verdict)], of: name, before: before, to: &output)
+    /// The result of a check or an audit; of a changed file with the digest of the list and the one found.
+    static func verdict(
+        _ verdict: String, of name: Bytes, before: Bytes? = nil, expected: Digest? = nil, found: Digest? = nil,
+        to output: inout Bytes
+    ) {
+        var fields = [("result", verdict)]
+        if let expected, let found {
+            fields += [
+                ("algorithm", found.algorithm.rawValue), ("expected", hexadecimal(expected)), ("digest", hexadecimal(found)),
+            ]
+        }
+        write(fields, of: name, before: before, to: &output)
+    }
+
+    private static func hexadecimal(_ digest: Digest) -> String {
+        var digits = Bytes()
+        digest.write(to: &digits)
+        return String(decoding: digits, as: UTF8.self)
     }
 
     private static func write(

@@ -54,9 +54,10 @@ struct Listing: Sendable {
     ///
     /// - Returns: The sorted listing, or the `errno` that says why there is none. Symbolic links and special
     ///   files are left out, as `find -type f` leaves them out.
-    static func read(_ path: Bytes) -> Result<Listing, SystemError> {
-        let descriptor = LongPath.open(path, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    static func read(_ path: Bytes, _ selection: Selection = Selection()) -> Result<Listing, SystemError> {
+        let descriptor = Descriptors.open(path, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return .failure(SystemError(number: errno)) }
+        defer { Descriptors.noteClosed() }
         guard let stream = fdopendir(descriptor) else {
             let failure = SystemError(number: errno)
             close(descriptor)
@@ -67,7 +68,7 @@ struct Listing: Sendable {
         var listing = Listing()
         errno = 0
         while let entry = readdir(stream) {
-            listing.append(entry, of: descriptor)
+            listing.append(entry, of: descriptor, at: path, selection)
             errno = 0
         }
         if errno != 0 { return .failure(SystemError(number: errno)) }
@@ -75,7 +76,9 @@ struct Listing: Sendable {
         return .success(listing)
     }
 
-    private mutating func append(_ entry: UnsafeMutablePointer<dirent>, of directory: Int32) {
+    private mutating func append(
+        _ entry: UnsafeMutablePointer<dirent>, of directory: Int32, at path: Bytes, _ selection: Selection
+    ) {
         guard let field = entry.pointer(to: \.d_name) else { return }
         let name = UnsafeRawPointer(field).assumingMemoryBound(to: CChar.self)
         let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
@@ -83,16 +86,18 @@ struct Listing: Sendable {
             return
         }
 
-        switch Int(entry.pointee.d_type) {
-        case Int(DT_REG): append(bytes, kind: .file)
-        case Int(DT_DIR): append(bytes, kind: .directory)
-        case Int(DT_UNKNOWN):
-            // Some file systems leave the kind to stat. A name that is gone by now was never there.
-            var status = stat()
-            guard fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
-            if let kind = Kind(mode: status.st_mode) { append(bytes, kind: kind) }
-        default: return
+        if !selection.excluded.isEmpty, selection.excludes(Bytes(bytes), in: path) { return }
+        let type = Int(entry.pointee.d_type)
+        if type == Int(DT_DIR) { return append(bytes, kind: .directory) }
+        if type == Int(DT_REG), !selection.hasSizes { return append(bytes, kind: .file) }
+        guard type == Int(DT_REG) || type == Int(DT_UNKNOWN) else { return }
+        // Some file systems leave the kind to stat. A name that is gone by now was never there.
+        var status = stat()
+        guard fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0, let kind = Kind(mode: status.st_mode) else {
+            return
         }
+        if kind == .file, !selection.takes(size: Int(status.st_size)) { return }
+        append(bytes, kind: kind)
     }
 }
 

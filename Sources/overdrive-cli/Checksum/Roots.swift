@@ -7,8 +7,6 @@ struct Roots {
     private(set) var followed: Set<Int> = []
     /// All of them: the paths are in memory anyhow.
     private(set) var failures = FailureList(capacity: .max)
-    /// What was named and is not read, and why.
-    private(set) var passedOver: [(path: Bytes, sentence: String)] = []
 
     /// The path that stands for standard input.
     static let standardInput = Bytes(ascii: "-")
@@ -34,8 +32,7 @@ struct Roots {
             }
             switch Listing.Kind(mode: status.st_mode) {
             case .directory? where isLink:
-                passedOver.append(
-                    (path, "a symbolic link to a directory, not followed; for what is in there, end it with a slash"))
+                failures.append(Failure(path: path, number: Failure.linkedDirectory))
             case let kind?: kinds[path] = isLink ? .linkedFile : kind
             case nil:
                 // Not opened: a FIFO would wait for its writer, and a terminal for somebody to type.

@@ -11,7 +11,10 @@ final class Survey: Sendable {
     private let bytes = Atomic<Int>(0)
     private let isComplete = Atomic<Bool>(false)
 
-    init(_ roots: Roots) {
+    private let selection: Selection
+
+    init(_ roots: Roots, _ selection: Selection = Selection()) {
+        self.selection = selection
         var directories: [Bytes] = []
         var fileCount = 0
         var byteCount = 0
@@ -47,7 +50,7 @@ final class Survey: Sendable {
             isComplete.store(true, ordering: .releasing)
             return
         }
-        if case .success(let listing) = Listing.read(directory) { count(listing, in: directory) }
+        if case .success(let listing) = Listing.read(directory, selection) { count(listing, in: directory) }
         engine.submit { self.step(on: engine, until: stop) }
     }
 

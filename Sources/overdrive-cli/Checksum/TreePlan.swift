@@ -21,10 +21,14 @@ final class TreePlan: Plan {
     private let followedRoots: Set<Int>
     /// Whether results, and failures among them, are JSON.
     private let json: Bool
+    private let style: ChecksumLine.Style
 
     /// - Parameter mostFailures: How many failures are kept by their names.
-    init(_ roots: Roots, json: Bool = false, mostFailures: Int = FailureList.capacity) {
+    init(
+        _ roots: Roots, json: Bool = false, style: ChecksumLine.Style = .init(), mostFailures: Int = FailureList.capacity
+    ) {
         self.json = json
+        self.style = style
         root = Directory(roots: roots.listing)
         open = [root]
         frontier = root
@@ -35,6 +39,13 @@ final class TreePlan: Plan {
 
     var isFinished: Bool {
         frontier === root && root.listing.entries.isEmpty
+    }
+
+    func begin(into output: inout Bytes) {
+        guard json else { return }
+        for failure in failures.kept.sorted(by: { $0.path.lexicographicallyPrecedes($1.path) }) {
+            JSONLine.failure(failure.path, failure.sentence, to: &output)
+        }
     }
 
     func next() -> WorkUnit? {
@@ -56,7 +67,7 @@ final class TreePlan: Plan {
         case .file, .linkedFile, .standardInput:
             held += 1
             peakHeld = max(peakHeld, held)
-            unit = FileUnit(in: directory, entry, json: json)
+            unit = FileUnit(in: directory, entry, json: json, style: style)
         }
         directory.issue(unit)
         return unit
@@ -98,7 +109,7 @@ final class TreePlan: Plan {
 
     private func fail(_ failure: Failure, into output: inout Bytes) {
         failures.append(failure)
-        if json { JSONLine.failure(failure.path, failure.sentence, to: &output) }
+        if json, !Descriptors.isShortage(failure.number) { JSONLine.failure(failure.path, failure.sentence, to: &output) }
     }
 
     private func insert(_ directory: Directory) {
@@ -118,12 +129,13 @@ final class FileUnit: WorkUnit, @unchecked Sendable {
     private let name: Range<Int>
     private let kind: Listing.Kind
     private let json: Bool
+    private let style: ChecksumLine.Style
     /// The file's line, once `perform` is through.
     private(set) var outcome: Result<Bytes, Failure> = .success([])
 
-    init(in directory: Directory, _ entry: Listing.Entry, json: Bool) {
+    init(in directory: Directory, _ entry: Listing.Entry, json: Bool, style: ChecksumLine.Style) {
         self.directory = directory
-        self.json = json
+        (self.json, self.style) = (json, style)
         name = entry.range
         kind = entry.kind
     }
@@ -139,7 +151,7 @@ final class FileUnit: WorkUnit, @unchecked Sendable {
             if json {
                 JSONLine.file(path, digest, to: &line)
             } else {
-                ChecksumLine(digest: digest, name: path).write(to: &line)
+                ChecksumLine(digest: digest, name: path).write(style, to: &line)
             }
             return line
         }.mapError { Failure(path: path, number: $0.number) }

@@ -14,6 +14,9 @@ class WorkUnit: @unchecked Sendable {
 /// Decides what is to be done next, and puts what is done in order. Every call is made under the
 /// run's lock.
 protocol Plan: AnyObject, SendableMetatype {
+    /// Appends to `output` what comes before all results.
+    func begin(into output: inout Bytes)
+
     /// The next unit that may start, or nil when there is none for now.
     func next() -> WorkUnit?
 
@@ -27,4 +30,8 @@ protocol Plan: AnyObject, SendableMetatype {
 
     /// The most results that ever waited for an earlier one.
     var peakHeld: Int { get }
+}
+
+extension Plan {
+    func begin(into output: inout Bytes) {}
 }

@@ -10,7 +10,7 @@ struct ChecksumCommand: ParsableCommand {
         discussion: """
             Files are the ones that `find PATH -type f` names: under a PATH, symbolic links are not followed and \
             special files are passed over. A PATH that is a link to a file is read; one that is a link to a \
-            directory is followed when it ends with a slash. - is standard input. Each file is listed once. \
+            directory is followed when it ends with a slash, and fails without one. - is standard input. Each file is listed once. \
             A file that cannot be read is reported at the end; all others are done. File names may be any \
             bytes; paths may be of any length.
 
@@ -25,14 +25,14 @@ struct ChecksumCommand: ParsableCommand {
             than the reading. A file whose content has changed under an unchanged time of modification is damaged: it is \
             named, with code 1, and the cache keeps the old digest.
 
-            With --check, reads a list that this command or sha256sum wrote, and says for each file \
-            whether it still matches; here links are followed. Each line says what made it.
+            With --check, each PATH is a list that this command, sha256sum, sha512sum, sha1sum, md5sum or xxhsum wrote. Says for \
+            each file whether it still matches; here links are followed. Each line says what made it.
 
             With --audit, walks the paths and prints what differs from such a list of them: changed, extra, missing, \
             moved (the content of a missing file under another name) and unreadable.
 
             With --json, prints an object on a line for each file: path (and path_hex, where it is no UTF-8), algorithm \
-            and digest, or error; with --check and --audit: path and result.
+            and digest, or error; with --check and --audit: path and result, and of a changed file algorithm, expected and digest.
 
             sha512 is that of sha512sum. xxh3 is XXH3 with 64 bits, in the form that xxhsum reads: many times as fast, for \
             damage and not for deceit.
@@ -41,28 +41,52 @@ struct ChecksumCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The files and directories to read; - is standard input.")
+    @Argument(help: "The files and directories to read, or with --check the lists; - is standard input.")
     var paths: [PathArgument] = []
 
-    @Option(
-        help: ArgumentHelp("Checks the files that this list names; - is standard input.", valueName: "file"))
-    var check: PathArgument?
+    @Flag(name: [.customShort("c"), .long], help: "Checks the files that the lists name.")
+    var check = false
 
     @Option(
+        name: [.customShort("j"), .long],
         help: ArgumentHelp(
             "How many files to read at the same time, 1 to \(EngineName.mostJobs).", valueName: "n"))
     var jobs: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Says what differs from this list of the paths; - is standard input.", valueName: "file"))
-    var audit: PathArgument?
+            "Says what differs from this list of the paths, or from several; - is standard input.", valueName: "file"))
+    var audit: [PathArgument] = []
 
     @Option(help: "What the checksum is: sha256, sha512 or xxh3; otherwise sha256, or what the list has.")
     var algorithm: Algorithm?
 
     @Flag(help: "Prints JSON, an object on each line, errors included.")
     var json = false
+
+    @Flag(help: "Prints lines of BSD's form: SHA256 (name) = digest.")
+    var tag = false
+
+    @Flag(name: [.customShort("z"), .long], help: "Ends each line with a zero byte, and escapes no name.")
+    var zero = false
+
+    @Flag(name: [.customShort("b"), .long], help: "Marks each name with an asterisk, as sha256sum --binary does.")
+    var binary = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Passes over names under a PATH that match this pattern of the shell, or paths if it has a slash; may be repeated.",
+            valueName: "pattern"))
+    var exclude: [PathArgument] = []
+
+    @Option(help: ArgumentHelp("Passes over files under a PATH that are smaller: bytes, or with K, M, G or T.", valueName: "size"))
+    var minSize: SizeArgument?
+
+    @Option(help: ArgumentHelp("Passes over files under a PATH that are larger: bytes, or with K, M, G or T.", valueName: "size"))
+    var maxSize: SizeArgument?
+
+    @Flag(help: "Says at the end how many files and bytes were read, and how fast.")
+    var summary = false
 
     @Option(help: "What runs the job.")
     var engine: EngineName = .overdrive
@@ -79,7 +103,7 @@ struct ChecksumCommand: ParsableCommand {
     @Flag(help: "With --check: prints nothing; the exit code tells.")
     var status = false
 
-    @Flag(help: "With --check: names each line that is no checksum.")
+    @Flag(name: [.customShort("w"), .long], help: "With --check: names each line that is no checksum.")
     var warn = false
 
     @Flag(help: "With --check: fails when a line is no checksum.")
@@ -110,20 +134,33 @@ struct ChecksumCommand: ParsableCommand {
         if let jobs, jobs > 1, engine == .serial {
             throw ValidationError("--engine serial runs one job at a time: leave out --jobs \(jobs).")
         }
-        if check == nil {
+        if !check {
             if quiet || status || warn || strict || ignoreMissing {
                 throw ValidationError(
                     "--quiet, --status, --warn, --strict and --ignore-missing go with --check.")
             }
         } else if batch.journal != nil {
             throw ValidationError("--check keeps no --journal.")
-        } else if !paths.isEmpty || pathList != nil {
-            throw ValidationError("--check takes the paths from its list: name no other.")
+        } else if pathList != nil {
+            throw ValidationError("--check cannot be combined with --files0-from: name the lists.")
         }
-        if audit != nil, check != nil || batch.journal != nil {
+        if !audit.isEmpty, check || batch.journal != nil {
             throw ValidationError("--audit goes with neither --check nor --journal.")
         }
-        if check != nil, algorithm != nil {
+        if tag || zero || binary, check || json || !audit.isEmpty {
+            throw ValidationError("--tag, --zero and --binary cannot be combined with --check, --audit or --json.")
+        }
+        if tag, binary { throw ValidationError("--tag cannot be combined with --binary.") }
+        if check, !exclude.isEmpty || minSize != nil || maxSize != nil {
+            throw ValidationError("--check cannot be combined with --exclude, --min-size or --max-size.")
+        }
+        if !audit.isEmpty, minSize != nil || maxSize != nil {
+            throw ValidationError("--audit cannot be combined with --min-size or --max-size: its list has no sizes.")
+        }
+        if summary, batch.journal != nil {
+            throw ValidationError("--summary cannot be combined with --journal: use --report.")
+        }
+        if check, algorithm != nil {
             throw ValidationError("--check takes the algorithm from each line of its list: leave out --algorithm.")
         }
         if engine == .overdrive { try Settings.validate() }
@@ -131,7 +168,7 @@ struct ChecksumCommand: ParsableCommand {
 
     func run() throws {
         // Not in `validate`, which would hide what is wrong with an unknown option.
-        if cache != nil, batch.journal != nil || check != nil {
+        if cache != nil, batch.journal != nil || check {
             throw ValidationError("--cache goes with neither --journal nor --check.")
         }
         if batch.journal != nil, engine != .overdrive {
@@ -143,21 +180,22 @@ struct ChecksumCommand: ParsableCommand {
         if batch.journal == nil, batch.report != nil || batch.progress != .auto {
             throw ValidationError("--report and --progress go with --journal.")
         }
-        if check == nil, paths.isEmpty, pathList == nil {
+        if paths.isEmpty, pathList == nil {
             throw ValidationError("checksum needs a PATH to read, or a list to --check.")
         }
+        Descriptors.raiseLimit()
         if batch.journal != nil {
             try endingWithASentence {
                 let list = try readPathList()
                 let isInput = pathList?.bytes == Roots.standardInput
-                return try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json)
+                return try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json, style: style, selection: selection)
                     .run(allPaths(list), input: isInput ? list : nil)
             }
         }
         let job: ChecksumJob
         var reference: Audit?
         do {
-            if let audit { reference = try Self.readList(audit.bytes) }
+            if !audit.isEmpty { reference = try Self.readLists(audit.map(\.bytes), selection) }
             if let made = reference?.algorithm, let algorithm, made != algorithm {
                 throw BatchRefusal(.usage, "the list to audit has \(made) digests: leave out --algorithm \(algorithm)")
             }
@@ -167,7 +205,8 @@ struct ChecksumCommand: ParsableCommand {
                 hash: algorithm.hash,
                 others: Dictionary(uniqueKeysWithValues: Algorithm.allCases.map { ($0, $0.hash) }),
                 cache: cache.map { path in try DigestCache(path.bytes, algorithm, now: Self.now) }, json: json,
-                showsProgress: !noProgress && StandardError.isTerminal, printsStatistics: stats
+                style: style, selection: selection,
+                showsProgress: !noProgress && StandardError.isTerminal, printsStatistics: stats, printsSummary: summary
             )
         } catch let error as BatchRefusal {
             StandardError.say(error.sentence)
@@ -177,12 +216,12 @@ struct ChecksumCommand: ParsableCommand {
             throw ExitCode(ExitStatus.system.rawValue)
         }
         let status: ExitStatus
-        if let check {
+        if check {
             let options = CheckPlan.Options(
                 quiet: quiet, status: self.status, warn: warn, strict: strict, ignoreMissing: ignoreMissing,
                 json: json
             )
-            status = job.check(check.bytes, options: options)
+            status = job.check(paths.map(\.bytes), options: options)
         } else {
             let listed: [Bytes]
             do throws(BatchRefusal) { listed = allPaths(try readPathList()) } catch {
@@ -194,13 +233,33 @@ struct ChecksumCommand: ParsableCommand {
         throw ExitCode(status.rawValue)
     }
 
-    /// The list that a tree is held against.
-    private static func readList(_ path: Bytes) throws(BatchRefusal) -> Audit {
-        let isStandardInput = path == Roots.standardInput
-        let name = isStandardInput ? "standard input" : String(decoding: path.printable, as: UTF8.self)
-        let file = isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw .system(name, "opening it") }
-        return try Audit(LineReader(descriptor: file), named: name)
+    /// The arguments with `--check=LIST` as `--check LIST`: the flag takes no value, and a list is a path.
+    static func withLists(_ arguments: [String]) -> [String] {
+        let word = "--check="
+        guard arguments.first == configuration.commandName else { return arguments }
+        return arguments.prefix { $0 != "--" }.flatMap { $0.hasPrefix(word) ? ["--check", String($0.dropFirst(word.count))] : [$0] }
+            + arguments.drop { $0 != "--" }
+    }
+
+    var style: ChecksumLine.Style {
+        ChecksumLine.Style(isTagged: tag, endsInZero: zero, marksBinary: binary)
+    }
+
+    var selection: Selection {
+        Selection(excluded: exclude.map(\.bytes), leastSize: minSize?.bytes ?? 0, mostSize: maxSize?.bytes ?? .max)
+    }
+
+    /// The lists that a tree is held against.
+    private static func readLists(_ paths: [Bytes], _ selection: Selection) throws(BatchRefusal) -> Audit {
+        var audit = Audit()
+        for path in paths {
+            let isStandardInput = path == Roots.standardInput
+            let name = isStandardInput ? "standard input" : String(decoding: path.printable, as: UTF8.self)
+            let file = isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
+            guard file >= 0 else { throw .system(name, "opening it") }
+            try audit.add(LineReader(descriptor: file), named: name, selection)
+        }
+        return audit
     }
 
     /// Nanoseconds since 1970, of the clock that marks files: it is behind the other one by up to a tick.
@@ -224,10 +283,31 @@ struct ChecksumCommand: ParsableCommand {
                 throw .system(String(decoding: pathList.bytes.printable, as: UTF8.self), "opening it")
             }
         }
-        guard let text = Manifest.readAll(file) else { throw .system("the list of paths", "reading") }
+        guard let text = Manifest.readAll(file) else { throw .system("the list of paths", "reading", .noInput) }
         return text
     }
 }
 
-extension Algorithm: ExpressibleByArgument {}
+extension Algorithm: ExpressibleByArgument {
+    init?(argument: String) {
+        guard let algorithm = Self.made.first(where: { $0.rawValue == argument }) else { return nil }
+        self = algorithm
+    }
+
+    static var allValueStrings: [String] { made.map(\.rawValue) }
+}
+
+/// A number of bytes, with or without a letter: K, M, G and T are powers of 1024.
+struct SizeArgument: ExpressibleByArgument {
+    let bytes: Int
+
+    init?(argument: String) {
+        let letters: [Character: Int] = ["K": 10, "M": 20, "G": 30, "T": 40]
+        let shift = argument.last.flatMap { letters[$0] } ?? 0
+        guard let number = Int(shift == 0 ? argument : String(argument.dropLast())), number >= 0,
+            number <= Int.max >> shift
+        else { return nil }
+        bytes = number << shift
+    }
+}
 #endif

@@ -109,16 +109,16 @@ struct SubmitSlurmCommand: ParsableCommand {
                     rest = rest.dropFirst()
                     if word == "--" { break }
                     options.append(word)
-                    if word == "--algorithm", let value = rest.popFirst() { options.append(value) }
+                    if ["--algorithm", "--exclude", "--min-size", "--max-size"].contains(word), let value = rest.popFirst() { options.append(value) }
                 }
                 let paths = rest.map(Self.absolute)
                 guard !paths.isEmpty else {
                     throw BatchRefusal(.usage, "checksum needs a PATH to read")
                 }
                 // Said now, and not by each shard.
-                _ = try ChecksumCommand.parse(options + ["--journal", directory] + paths)
+                let command = try ChecksumCommand.parse(options + ["--journal", directory] + paths)
                 if !dryRun {
-                    _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, in: directory)
+                    _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, command.selection, in: directory)
                 }
                 words = [program, "checksum"] + options + shard + ["--"] + paths
             case "run":

@@ -96,7 +96,7 @@ struct AuditTests {
             (["--audit", "empty", "."], 65), (["--audit", "mixed", "."], 65), (["--audit", "none", "."], 66),
             (["--audit", "empty", "--check", "empty"], 64), (["--check", "empty", "--algorithm", "xxh3"], 64),
             (["--algorithm", "md5", "."], 64), (["--audit", "empty"], 64),
-            (["--files0-from", "none"], 66), (["--files0-from", "."], 74),
+            (["--files0-from", "none"], 66), (["--files0-from", "."], 66),
         ] as [([String], Int32)] {
             try overdrive(arguments, in: tree).expectRefusal(status, of: arguments)
         }

@@ -14,7 +14,7 @@ struct UsageTests {
             ["checksum", "--jobs", "two", "."], ["checksum", "--jobs"],
             ["checksum", "--engine", "steam", "."],
             ["checksum", "--engine", "serial", "--jobs", "2", "."], ["checksum", "--unknown", "."],
-            ["checksum", "--check", "list", "path"], ["checksum", "--quiet", "."], ["unknown"],
+            ["checksum", "--check"], ["checksum", "--check", "--tag", "list"], ["checksum", "--min-size", "2X", "."], ["checksum", "--quiet", "."], ["unknown"],
             ["checksum", "--journal", "/nowhere/j", "--shard", "3/3", "."], ["checksum", "--shard", "0/2", "."],
             ["checksum", "--journal", "/nowhere/j", "--stats", "."], ["checksum", "--report", "r", "."],
             ["checksum", "--status", "."], ["checksum", "--warn", "."], ["checksum", "--strict", "."],
