@@ -47,6 +47,8 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     public var retries = 0
     /// Items that did not end within the deadline after the request to end.
     public var stuck: [[UInt8]] = []
+    /// Items whose output came after their time limit (``BatchOptions/timeLimit``). The output counts.
+    public var late: [[UInt8]] = []
     /// Bytes at the journal's end that a killed run had not written whole, and that do not count.
     public var cutOff = 0
     /// How long the run took.
@@ -83,7 +85,8 @@ public struct BatchReport: Sendable, CustomStringConvertible {
             "\"job\":\(JSONText.string(job))", "\"shard\":\"\(shard)\"", "\"ending\":\"\(ending.rawValue)\"",
             "\"items\":\(items)", "\"done\":\(done)", "\"resumed\":\(resumed)", "\"pending\":\(pending)",
             "\"retries\":\(retries)", "\"quarantined\":[\(gone.joined(separator: ","))]",
-            "\"stuck\":[\(stuck.map(JSONText.string).joined(separator: ","))]", "\"cut_off_bytes\":\(cutOff)",
+            "\"stuck\":[\(stuck.map(JSONText.string).joined(separator: ","))]",
+            "\"late\":[\(late.map(JSONText.string).joined(separator: ","))]", "\"cut_off_bytes\":\(cutOff)",
             "\"seconds\":\(JSONText.number(seconds))",
             "\"items_per_second\":\(JSONText.number(itemsPerSecond))",
             "\"workers\":\(workers)", "\"worker_use\":\(JSONText.number(workerUse))",
@@ -99,6 +102,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     public var description: String {
         var facts = ["\(done) of \(items) items done" + (resumed > 0 ? " (\(resumed) of them before)" : "")]
         if !quarantined.isEmpty { facts.append("\(quarantined.count) given up") }
+        if !late.isEmpty { facts.append("\(late.count) late") }
         if pending > 0 { facts.append("\(pending) pending") }
         if !stuck.isEmpty { facts.append("\(stuck.count) of them did not end") }
         let part = shard == .whole ? "" : ", shard \(shard)"
@@ -128,6 +132,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
                 "given up: \(String(decoding: item.name, as: UTF8.self)): \(item.failure) (\(item.failure.attempts) attempts)"
             )
         }
+        for name in late { lines.append("late: \(String(decoding: name, as: UTF8.self))") }
         for name in stuck { lines.append("did not end: \(String(decoding: name, as: UTF8.self))") }
         return lines.joined(separator: "\n") + "\n"
     }

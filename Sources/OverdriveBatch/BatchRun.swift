@@ -303,11 +303,12 @@ final class BatchRun {
                     tally.results = []
                     (tally.done, tally.retries, tally.busy, tally.heldBytes) = (0, 0, 0, 0)
                     tally.quarantined = []
+                    tally.late = []
                 }
                 return (
                     records: records, results: tally.results, done: tally.done, retries: tally.retries,
                     busy: tally.busy,
-                    quarantined: tally.quarantined
+                    quarantined: tally.quarantined, late: tally.late
                 )
             }
             for record in tally.records where !record.isEmpty {
@@ -318,6 +319,7 @@ final class BatchRun {
             report.done += tally.done
             report.retries += tally.retries
             busy += tally.busy
+            report.late += tally.late.map { job.itemName(positions[$0]) }
             for (place, failure) in tally.quarantined {
                 let index = positions[place]
                 report.quarantined.append(

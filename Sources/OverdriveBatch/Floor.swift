@@ -25,6 +25,8 @@ final class Floor: Sendable {
         var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
         var done = 0
         var quarantined: [(place: Int, failure: BatchFailure)] = []
+        /// Places whose output came after the time limit.
+        var late: [Int] = []
         var retries = 0
         var busy: UInt64 = 0
         var heldBytes = 0
@@ -304,6 +306,7 @@ final class Floor: Sendable {
                     + "write it to a file and return its name")
             note(place, index, .failure(failure), attempts: failures + 1, time: time, in: slot)
         case .success(let output):
+            if let deadline = attempt.deadline, deadline <= .now { slot.tally.withLock { $0.late.append(place) } }
             note(place, index, .success(output), attempts: failures + 1, time: time, in: slot)
         case .failure(let error):
             // What was asked to stop is done in the next run, as if it had not begun.

@@ -244,6 +244,20 @@ struct BatchJobTests {
         #expect(failure.description.hasPrefix("over its time limit of 0.03 seconds"), "\(failure)")
     }
 
+    @Test("an output that comes after its time limit counts, and the report names its item")
+    func lateOutput() throws {
+        let job = BatchJob(name: "late output", version: "1", count: 3) { index, _ in
+            if index == 1 { usleep(60_000) }
+            return [UInt8(index)]
+        }
+        var options = options()
+        options.timeLimit = .milliseconds(30)
+        var outputs = 0
+        let report = try job.run(options) { _, result in if case .success = result { outputs += 1 } }
+        #expect(outputs == 3 && report.done == 3)
+        #expect(report.late.contains(Array("1".utf8)) && report.json.contains("\"late\":["))
+    }
+
     @Test("ends orderly when it is cancelled, and the next run does the rest exactly once")
     func cancelled() throws {
         let token = CancellationToken()
@@ -535,12 +549,13 @@ struct BatchJobTests {
         (other.items, other.done, other.resumed, other.retries, other.cutOff) = (100, 70, 20, 5, 13)
         other.quarantined = report.quarantined
         (other.stuck, other.workers, other.workerUse) = ([[0x78, 0xff]], 4, 0.876)
+        other.late = [[0x7a]]
         (other.seconds, other.percentiles) = (12.5, (2e-7, 0.0123456, 1.23456, 1234.56))
         other.slowest = [BatchReport.Slow(name: [0x79], seconds: .infinity)]
         #expect(
             other.json == #"{"job":"\u0001\t\r\\","shard":"3/16","ending":"interrupted","items":100,"done":70,"resumed":20,"#
                 + #""pending":29,"retries":5,"quarantined":[{"name":"1","attempts":1,"error":"refused"}],"stuck":["x\#u{fffd}"],"#
-                + #""cut_off_bytes":13,"seconds":12.5,"items_per_second":4.0,"workers":4,"worker_use":0.876,"p50":2e-07,"#
+                + #""late":["z"],"cut_off_bytes":13,"seconds":12.5,"items_per_second":4.0,"workers":4,"worker_use":0.876,"p50":2e-07,"#
                 + #""p90":0.01235,"p99":1.235,"longest":1235,"slowest":[{"name":"y","seconds":null}]}"#)
         #expect(
             other.text == """
@@ -551,6 +566,7 @@ struct BatchJobTests {
                 half within 0.2 µs, 90 % 12.35 ms, 99 % 1.235 s, longest 1235 s
                 slow: y: null s
                 given up: 1: refused (1 attempts)
+                late: z
                 did not end: x\u{fffd}
 
                 """)
