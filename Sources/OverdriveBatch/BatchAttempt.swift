@@ -25,6 +25,9 @@ public struct BatchAttempt: Sendable {
     private var isLate: Bool { deadline.map { $0 < .now } ?? false }
 }
 
+/// An error that counts against its item although the run is told to end, such as the crash of a command.
+package protocol BatchFault: Error {}
+
 /// Why an attempt was asked to stop.
 public enum BatchStop: Error, Sendable, CustomStringConvertible {
     /// It took longer than its time limit.

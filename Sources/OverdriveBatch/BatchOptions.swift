@@ -2,7 +2,9 @@ public import OverdriveCore
 
 /// How a ``BatchJob`` is run. What is not set follows the machine.
 public struct BatchOptions: Sendable {
-    /// How many items are under way at a time, 1 to 1024; nil: as many as the scheduler has workers.
+    /// How many items are under way at a time; nil: as many as the scheduler has workers.
+    ///
+    /// Values below 1 count as 1, values above 1024 as 1024.
     public var parallelism: Int?
     /// How long an attempt may take before it is asked to stop: its ``BatchAttempt/isCancelled`` turns true.
     public var timeLimit: Duration?
@@ -19,7 +21,9 @@ public struct BatchOptions: Sendable {
     public var weights: [Int]?
     /// What is told on the standard error stream meanwhile.
     public var progress = BatchProgress.none
-    /// Whether Ctrl-C (SIGINT), SIGTERM and SIGHUP end the run orderly. A second one ends the process at once.
+    /// Whether Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP end the run orderly.
+    ///
+    /// A second signal of the same kind ends the process at once.
     public var endsOnSignals = false
     /// How long items that are under way may take after the request to end, before the run returns without them.
     public var endDeadline = Duration.seconds(10)

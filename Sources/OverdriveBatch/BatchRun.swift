@@ -71,6 +71,7 @@ final class BatchRun {
 
         var skipped = Bitmap(count: job.count)
         if let journal = options.journal {
+            try Self.refuseOtherShards(options.shard, in: journal)
             let identity = JournalIdentity(
                 job: job.name, version: job.version, count: job.count, items: job.itemsHash,
                 shard: options.shard)
@@ -107,6 +108,24 @@ final class BatchRun {
             job, positions, skipped: skipped, flight: writer?.flight ?? Flight(slots: parallelism),
             keepsEntries: writer != nil, parallelism: parallelism, options: options,
             keepsOutputs: keepsOutputs, mostOutput: mostOutput)
+    }
+
+    /// Refuses a journal that is divided otherwise: `merge` could not join its parts.
+    private static func refuseOtherShards(_ shard: Shard, in journal: String) throws(BatchError) {
+        var difference: String?
+        do throws(BatchError) {
+            let count = try JournalDirectory.shardCounts(in: journal).first { $0 != shard.count }
+            let isWhole = try !JournalDirectory.generations(in: journal).isEmpty
+            if let count {
+                difference = "it has \(count) shards, not \(shard.count)"
+            } else if isWhole, shard.count > 1 {
+                difference = "it has no shards, not \(shard.count)"
+            }
+        } catch {
+            if case .noJournal = error { return }
+            throw error
+        }
+        if let difference { throw .foreign(journal: journal, difference: difference) }
     }
 
     /// Finds out whose fault it was that the last run ended as it did, and writes that down.
@@ -333,10 +352,13 @@ final class BatchRun {
         guard let output else { return }
         while frontier < positions.count {
             let index = positions[frontier]
+            // Outputs go above the bar, which the next look draws again.
+            if held[frontier] != nil { meter.clear() }
             if let result = held.removeValue(forKey: frontier) {
                 if case .success(let bytes) = result { heldBytes -= bytes.count }
                 output(index, result)
             } else if let earlier = earlier(index) {
+                meter.clear()
                 output(index, earlier)
             } else {
                 return

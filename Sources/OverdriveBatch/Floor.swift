@@ -160,6 +160,12 @@ final class Floor: Sendable {
         }
     }
 
+    /// Whether the run is told to end. The coordinator cancels `token` a moment after a signal.
+    private var isEnding: Bool {
+        token.isCancelled || options.token?.isCancelled ?? false
+            || options.endsOnSignals && StopSignals.received != nil
+    }
+
     var activeCount: Int { state.withLock { $0.active } }
     var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 || returnedCount.load(ordering: .relaxed) > 0 }
 
@@ -191,7 +197,7 @@ final class Floor: Sendable {
 
     /// Starts as many pumps as there is work for, `most` in all.
     func startPumps(most: Int) {
-        while !token.isCancelled {
+        while !isEnding {
             let now = ContinuousClock.now
             let slot = state.withLock { state -> Slot? in
                 let hasItems = next.load(ordering: .relaxed) < end.load(ordering: .relaxed) || !state.returned.isEmpty
@@ -214,14 +220,14 @@ final class Floor: Sendable {
         let began = clock()
         var last = began
         var isFull = false
-        while !token.isCancelled {
+        while !isEnding {
             if let retry = takeRetry() {
                 attempt(retry.place, failures: retry.failures, in: slot, since: &last)
             } else if let chunk = take(slot.chunk.load(ordering: .relaxed)) {
                 let start = last
                 slot.give(chunk)
                 var count = 0
-                while !token.isCancelled, let place = slot.takePlace() {
+                while !isEnding, let place = slot.takePlace() {
                     count += 1
                     if skipped.contains(positions[place]) { continue }
                     attempt(place, failures: 0, in: slot, since: &last)
@@ -309,8 +315,8 @@ final class Floor: Sendable {
             if let deadline = attempt.deadline, deadline <= .now { slot.tally.withLock { $0.late.append(place) } }
             note(place, index, .success(output), attempts: failures + 1, time: time, in: slot)
         case .failure(let error):
-            // What was asked to stop is done in the next run, as if it had not begun.
-            if token.isCancelled { break }
+            // The next run repeats an attempt that was asked to stop. A signal reaches commands and run in any order.
+            if isEnding, !(error is any BatchFault) { break }
             var sentence = "\(error)"
             if let limit = options.timeLimit, let deadline = attempt.deadline, deadline <= .now {
                 sentence = "over its time limit of \(limit): \(sentence)"

@@ -2,7 +2,7 @@ internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) as a request to end orderly. A second one ends the process as usual.
+/// Ctrl-C, Ctrl-\, SIGTERM and the end of the terminal (SIGHUP) as a request to end orderly. A second one ends the process as usual.
 package enum StopSignals {
     private static let requested = Atomic<Int32>(0)
     /// How many runs listen, and what was to be done before the first of them did.
@@ -14,21 +14,32 @@ package enum StopSignals {
         return signal == 0 ? nil : signal
     }
 
+    /// Takes SIGUSR1, Slurm's warning before a time limit, as a request to end orderly, from now until the process ends.
+    package static func heedWarnings() {
+        requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
+        take(SIGUSR1)
+    }
+
+    private static func take(_ signal: Int32) {
+        var action = sigaction()
+        action.sa_flags = Int32(bitPattern: SA_RESETHAND)
+        unsafe action.__sigaction_handler.sa_handler = { StopSignals.requested.store($0, ordering: .relaxed) }
+        unsafe sigaction(signal, &action, nil)
+    }
+
     /// Takes the signals over, unless whoever started this process had them ignored.
     static func listen() {
         listening.withLock(orAnew: (0, [])) { listening in
             listening.runs += 1
             guard listening.runs == 1 else { return }
-            requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
-            for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // Made before the handler needs it. An early warning stays.
+            if requested.load(ordering: .relaxed) != SIGUSR1 { requested.store(0, ordering: .relaxed) }
+            for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
                 var before = sigaction()
                 guard unsafe sigaction(signal, nil, &before) == 0,
                     unsafe before.__sigaction_handler.sa_handler.map({ unsafe unsafeBitCast($0, to: Int.self) != 1 }) ?? true
                 else { continue }
-                var action = sigaction()
-                action.sa_flags = Int32(bitPattern: SA_RESETHAND)
-                unsafe action.__sigaction_handler.sa_handler = { StopSignals.requested.store($0, ordering: .relaxed) }
-                unsafe sigaction(signal, &action, nil)
+                take(signal)
                 listening.before.append((signal, before))
             }
         }

@@ -22,6 +22,10 @@ enum ExitStatus: Int32 {
     case locked = 75
     /// Slurm does not answer.
     case noAnswer = 76
+    /// The command of `run` cannot be executed.
+    case notExecutable = 126
+    /// The command of `run` is not there.
+    case noCommand = 127
     /// Ctrl-C, or SIGTERM.
     case interrupted = 130
 

@@ -32,6 +32,8 @@ struct OverdriveCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
+        // The runtime's handler prints a backtrace, and commands under way would go on.
+        signal(SIGQUIT, SIG_DFL)
         signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.
         guard StandardStreams.repair() else {
             StandardError.say("standard output is closed, so there is nowhere to write to")
@@ -43,12 +45,15 @@ enum Main {
         }
         Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
-            let arguments = ChecksumCommand.withLists(RawArgument.ofProcess)
+            let arguments = ChecksumCommand.withLists(try RunWords.ofProcess)
             try refuseDashedNames(arguments)
             var command = try OverdriveCommand.parseAsRoot(arguments)
             try command.run()
         } catch let code as ExitCode {
             exit(code.rawValue)
+        } catch let refusal as BatchRefusal {
+            StandardError.say(refusal.sentence)
+            exit(refusal.status.rawValue)
         } catch {
             exit(report(error))
         }

@@ -258,6 +258,11 @@ enum JournalDirectory {
         try names(in: directory).filter { $0.hasPrefix("shard-") }.sorted().map { "\(directory)/\($0)" }
     }
 
+    /// How many parts the job has, once for each part that has a journal in `directory`.
+    static func shardCounts(in directory: String) throws(BatchError) -> [Int] {
+        try shards(in: directory).compactMap { path in path.split(separator: "-").last.flatMap { Int($0) } }
+    }
+
     private static func names(in directory: String) throws(BatchError) -> [String] {
         guard let stream = unsafe opendir(directory) else {
             if errno == ENOENT { throw .noJournal(directory) }

@@ -37,10 +37,13 @@ struct BatchSetup: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "In a Slurm job that is told to end, or finds its journal held: has it queued again, so many times at most.",
+            "In a Slurm job that nears its time limit (SIGUSR1), or finds its journal held: has it queued again, so many times at most.",
             valueName: "n")
     )
     var requeue = 0
+
+    @Option(help: .hidden)
+    var shardOf: Int32?
 
     enum ProgressKind: String, ExpressibleByArgument, CaseIterable { case auto, bar, json, none }
 
@@ -78,6 +81,8 @@ struct BatchSetup: ParsableArguments {
         options.journal = directory
         options.shard = try chosenShard
         options.endsOnSignals = true
+        if requeue > 0 { StopSignals.heedWarnings() }
+        if let shardOf { Processes.endWith(shardOf) }
         options.retriesQuarantined = retryFailed
         options.progress =
             switch progress {
@@ -99,11 +104,12 @@ struct BatchSetup: ParsableArguments {
         }
     }
 
-    /// Writes the report where it is wanted, and has Slurm queue the job again where it was told to end.
+    /// Writes the report where it is wanted, and has Slurm queue the job again after its warning of a time limit.
     ///
+    /// - Parameter code: The exit code of a run that `--halt` ended.
     /// - Returns: How the command ends because of that, or of what its output has come to; nil when the batch came to its
     ///   own end.
-    func conclude(_ report: BatchReport, _ output: OrderedOutput) -> ExitStatus? {
+    func conclude(_ report: BatchReport, _ output: OrderedOutput, haltedWith code: Int32? = nil) -> ExitStatus? {
         output.flush()
         if report.cutOff > 0 {
             StandardError.say(
@@ -125,10 +131,16 @@ struct BatchSetup: ParsableArguments {
         guard report.ending == .interrupted || output.error == EINTR else { return nil }
         for name in report.stuck { StandardError.say(name, "did not end in time") }
         let hint = journal == nil ? "" : "; the same command goes on from here"
+        if let code, StopSignals.received == nil {
+            StandardError.say(
+                "halted: \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done\(hint)")
+            Glibc.exit(code)
+        }
         StandardError.say(
             "interrupted: \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done\(hint)"
         )
-        if requeue > 0 { SlurmJob.requeueThis(atMost: requeue) }
+        // Only after the warning of a time limit: a job that is cancelled, or that Slurm queues again, is told by SIGTERM.
+        if requeue > 0, StopSignals.received == SIGUSR1 { SlurmJob.requeueThis(atMost: requeue) }
         return .interrupted
     }
 }

@@ -9,6 +9,10 @@ enum ChildProcess {
         var errors: Bytes
         /// As waitpid(2) tells it.
         var status: Int32
+        /// Whether it took longer than it may.
+        var isLate = false
+        /// Whether it asked for the terminal, which stops a command that is not in the foreground.
+        var askedTerminal = false
 
         var exitCode: Int { status & 0x7f == 0 ? Int(status >> 8 & 0xff) : 0 }
         var signal: Int { Int(status & 0x7f) }
@@ -16,99 +20,243 @@ enum ChildProcess {
 
         /// What is said of a command that failed.
         var sentence: String {
-            signal == 0 ? "exit code \(exitCode)" : "ended by \(String(cString: strsignal(Int32(signal))))"
+            if askedTerminal { return "asked for the terminal, which no command has here: give it its input as a file" }
+            return signal == 0 ? "exit code \(exitCode)" : "ended by \(String(cString: strsignal(Int32(signal))))"
         }
+
+        /// Whether something outside may have ended it: a signal of that kind, or the code that a shell gives for one.
+        var mayBeEndedFromOutside: Bool {
+            let code = signal != 0 ? signal : exitCode - 128
+            return [SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGUSR1, SIGTERM].contains(Int32(code))
+        }
+
+        /// Whether it crashed, which no request to end does to it.
+        var isCrash: Bool { [SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP].contains(Int32(signal)) }
+    }
+
+    /// Why a command could not be started.
+    struct StartError: Error {
+        var number: Int32
+        /// Whether this process, and not the command, is short of something.
+        var isShortage: Bool { [EMFILE, ENFILE, EAGAIN, ENOMEM].contains(number) || !isOfCommand }
+        /// Whether starting it failed, and not what comes before.
+        var isOfCommand: Bool
+        /// Whether the run was told to end before a start came about.
+        var isStopped = false
+
+        var sentence: String { "cannot be started: \(overdrive_cli.sentence(forError: number))" }
+    }
+
+    /// Where what a command prints goes.
+    enum Streams {
+        /// Into the outcome.
+        case kept
+        /// To the streams of this process, as it comes.
+        case passedOn
+        /// To this closure, as long as it runs: whole lines of the output, then of the errors.
+        case lines((Bytes, Bytes) -> Void)
+    }
+
+    /// What a command starts with, beside its words.
+    struct Setting {
+        /// The folder that it starts in; nil: that of this process.
+        var folder: Bytes?
+        /// Variables, as NAME=VALUE, that take the place of those of this process.
+        var variables: [Bytes] = []
+        var streams = Streams.kept
+        /// How long it may take, in seconds.
+        var limit: Double?
     }
 
     /// How long a command that is asked to end may take before it is killed, in milliseconds.
     private static let patience = 2000
+    /// How long a start is tried while no other command of ours could free what is short, in seconds.
+    private static let startPatience = 3.0
+
+    /// The limit of open files that commands are given: this process's own is raised.
+    private static let fileLimit = raise_file_limit()
+    /// What commands read: nothing.
+    private static let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
     /// Runs the command to its end.
     ///
     /// - Parameter shouldStop: Asked ten times a second; from then on the command is asked to end, and killed later.
-    /// - Throws: When it could not be started.
-    static func run(_ words: [Bytes], shouldStop: () -> Bool) throws(BatchRefusal) -> Outcome {
-        // Its own: what it leaves in the background may write on, and not among the output of another one.
-        let (output, errors) = (memory_file("output"), memory_file("errors"))
-        let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        defer { for file in [output, errors, input] where file >= 0 { close(file) } }
-        guard output >= 0, errors >= 0 else { throw .system("a memory file", "making it", .system) }
-        guard input >= 0 else { throw .system("/dev/null", "opening it", .system) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // A group of its own, so that what it starts ends with it; and signals as a shell gives them.
-        posix_spawnattr_setpgroup(&attributes, 0)
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        // One block of zero-terminated words, and the places where they begin.
-        let block = Bytes(words.map { $0 + [0] }.joined())
-        var process = pid_t()
-        let error = block.withUnsafeBytes { bytes -> Int32 in
-            guard let base = bytes.bindMemory(to: CChar.self).baseAddress else { return ENOENT }
-            var place = 0
-            var arguments = words.map { word -> UnsafeMutablePointer<CChar>? in
-                defer { place += word.count + 1 }
-                return UnsafeMutablePointer(mutating: base + place)
+    /// - Throws: When it could not be started. What this process is short of is waited for, as long as other commands run.
+    static func run(
+        _ words: [Bytes], _ setting: Setting = Setting(), in slot: ChildSlots.Slot? = nil, shouldStop: () -> Bool
+    ) throws(StartError) -> Outcome {
+        let taken = slot ?? ChildSlots.take()
+        defer { if slot == nil { ChildSlots.leave(taken) } }
+        var lone = 0.0
+        while true {
+            do throws(StartError) {
+                return try runOnce(words, setting, in: taken, shouldStop: shouldStop)
+            } catch {
+                guard error.isShortage else { throw error }
+                if shouldStop() { throw StartError(number: error.number, isOfCommand: error.isOfCommand, isStopped: true) }
+                lone = ChildSlots.hasRunning ? 0 : lone + 0.02
+                guard lone < startPatience else { throw error }
+                usleep(20_000)
             }
-            arguments.append(nil)
-            return posix_spawnp(&process, base, &actions, &attributes, arguments, environ)
         }
-        guard error == 0 else {
-            throw BatchRefusal(.someFailed, "cannot be started: \(overdrive_cli.sentence(forError: error))")
-        }
-        let status = wait(for: process, shouldStop: shouldStop)
-        return Outcome(output: contents(output), errors: contents(errors), status: status)
     }
 
-    private static func wait(for process: pid_t, shouldStop: () -> Bool) -> Int32 {
-        var status: Int32 = 0
+    private static func runOnce(
+        _ words: [Bytes], _ setting: Setting, in slot: ChildSlots.Slot, shouldStop: () -> Bool
+    ) throws(StartError) -> Outcome {
+        // Raised before the first file of a command is made.
+        var start = child_start()
+        start.files = fileLimit
+        var files = (output: STDOUT_FILENO, errors: STDERR_FILENO)
+        var isKept = true
+        if case .passedOn = setting.streams { isKept = false }
+        if isKept {
+            // Its own: what it leaves in the background may write on, and not among the output of another one.
+            files.output = namelessFile("output")
+            guard files.output >= 0 else { throw StartError(number: errno, isOfCommand: false) }
+            files.errors = namelessFile("errors")
+        }
+        defer { if isKept { for file in [files.output, files.errors] where file >= 0 { close(file) } } }
+        guard files.errors >= 0, nothing >= 0 else { throw StartError(number: errno, isOfCommand: false) }
+        (start.input, start.output, start.errors) = (nothing, files.output, files.errors)
+
+        let process = with(words, setting, &start) { start_child(&$0) }
+        guard process > 0 else { throw StartError(number: errno, isOfCommand: true) }
+        slot.process = process
+        var seen = (output: 0, errors: 0)
+        func tell(toEnd: Bool) {
+            guard case .lines(let told) = setting.streams else { return }
+            let output = newLines(files.output, &seen.output, toEnd: toEnd)
+            let errors = newLines(files.errors, &seen.errors, toEnd: toEnd)
+            if !output.isEmpty || !errors.isEmpty { told(output, errors) }
+        }
+        var outcome = wait(for: process, in: slot, limit: setting.limit, shouldStop: shouldStop) { tell(toEnd: false) }
+        tell(toEnd: true)
+        if case .kept = setting.streams {
+            outcome.output = contents(files.output, from: 0)
+            outcome.errors = contents(files.errors, from: 0)
+        }
+        return outcome
+    }
+
+    /// Calls `body` with `start` as it is for these words.
+    private static func with(
+        _ words: [Bytes], _ setting: Setting, _ start: inout child_start, _ body: (inout child_start) -> pid_t
+    ) -> pid_t {
+        /// One block of zero-terminated words, and the places where they begin.
+        func list(_ words: [Bytes], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> pid_t) -> pid_t {
+            let block = Bytes(words.map { $0 + [0] }.joined()) + [0]
+            return block.withUnsafeBytes { bytes -> pid_t in
+                guard let base = bytes.bindMemory(to: CChar.self).baseAddress else { return -1 }
+                var place = 0
+                var pointers = words.map { word -> UnsafeMutablePointer<CChar>? in
+                    defer { place += word.count + 1 }
+                    return UnsafeMutablePointer(mutating: base + place)
+                }
+                pointers.append(nil)
+                return pointers.withUnsafeBufferPointer { pointers in
+                    guard let first = pointers.baseAddress else { return -1 }
+                    return body(first)
+                }
+            }
+        }
+        return list(words) { words in
+            start.words = words
+            return list(setting.variables) { variables in
+                start.variables = setting.variables.isEmpty ? UnsafePointer(environ) : variables
+                guard let folder = setting.folder else { return body(&start) }
+                return folder.withCString { folder in
+                    start.folder = folder
+                    return body(&start)
+                }
+            }
+        }
+    }
+
+    private static func wait(
+        for process: pid_t, in slot: ChildSlots.Slot, limit: Double?, shouldStop: () -> Bool, tick: () -> Void
+    ) -> Outcome {
+        var outcome = Outcome(output: [], errors: [], status: 0xff00)
+        let deadline = limit.map { ContinuousClock.now + .seconds($0) }
         let descriptor = open_process(process)
         defer { if descriptor >= 0 { close(descriptor) } }
         var asked = -1
         while true {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let tick: Int32 = descriptor < 0 ? 1 : 100
+            let pause: Int32 = descriptor < 0 ? 1 : 100
             if descriptor < 0 {
                 usleep(1000)
             } else {
-                poll(&ready, 1, tick)
+                poll(&ready, 1, pause)
             }
             let ended = has_ended(process)
             if ended > 0 {
+                // No signal is passed on to a number that is somebody else's.
+                slot.process = 0
                 // What it started and left behind: asked to end with it, and not let go when it is late. Not yet reaped,
                 // its number is nobody else's.
                 if asked >= 0 { kill(-process, SIGKILL) }
-                return waitpid(process, &status, 0) == process ? status : 0xff00
+                var status: Int32 = 0
+                if waitpid(process, &status, 0) == process { outcome.status = status }
+                return outcome
             }
-            if ended < 0 { return 0xff00 }  // how it ended is lost: never a success
-            if asked < 0, shouldStop() {
+            if ended < 0 {  // How it ended is lost: never a success.
+                slot.process = 0
+                return outcome
+            }
+            tick()
+            if asked < 0 {
+                if [SIGTTIN, SIGTTOU].contains(stopped_by(process)) {
+                    outcome.askedTerminal = true
+                } else if let deadline, deadline < .now {
+                    outcome.isLate = true
+                } else if !shouldStop() {
+                    continue
+                }
                 kill(-process, SIGTERM)
+                if outcome.askedTerminal { kill(-process, SIGCONT) }
                 asked = 0
-            } else if asked >= 0 {
-                asked += Int(tick)
+            } else {
+                asked += Int(pause)
                 if asked > patience { kill(-process, SIGKILL) }
             }
         }
     }
 
-    private static func contents(_ file: Int32) -> Bytes {
-        let size = Int(lseek(file, 0, SEEK_END))
+    /// A file without a name: in memory, or where a container refuses that, in $TMPDIR or /tmp.
+    ///
+    /// - Returns: Its descriptor, or -1 and `errno`.
+    static func namelessFile(_ name: String) -> Int32 {
+        let file = memory_file(name)
+        if file >= 0 || errno == EMFILE || errno == ENFILE { return file }
+        var path = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/overdrive-XXXXXX".utf8CString)
+        let draft = mkstemp(&path)
+        if draft >= 0 {
+            unlink(path)
+            _ = fcntl(draft, F_SETFD, FD_CLOEXEC)
+        }
+        return draft
+    }
+
+    private static func contents(_ file: Int32, from start: Int) -> Bytes {
+        let size = Int(lseek(file, 0, SEEK_END)) - start
         guard size > 0 else { return [] }
         return Bytes(unsafeUninitializedCapacity: size) { place, used in
-            used = max(0, pread(file, place.baseAddress, size, 0))
+            used = max(0, pread(file, place.baseAddress, size, off_t(start)))
         }
+    }
+
+    /// The lines of `file` that nobody has seen, and at the end its last piece as well.
+    private static func newLines(_ file: Int32, _ seen: inout Int, toEnd: Bool) -> Bytes {
+        var status = stat()
+        guard fstat(file, &status) == 0, Int(status.st_size) > seen else { return [] }
+        // The command's offset is this descriptor's: a look must not move it.
+        let size = Int(status.st_size) - seen
+        var text = Bytes(unsafeUninitializedCapacity: size) { place, used in
+            used = max(0, pread(file, place.baseAddress, size, off_t(seen)))
+        }
+        if !toEnd { text = text.lastIndex(of: 10).map { Bytes(text[...$0]) } ?? [] }
+        seen += text.count
+        return text
     }
 }

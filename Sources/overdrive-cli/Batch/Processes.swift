@@ -1,6 +1,7 @@
 #if CLI
 internal import CFileReading
 internal import Glibc
+internal import Synchronization
 
 /// `--processes N`: this very command once for each of N shards, and the merge of them.
 enum Processes {
@@ -14,11 +15,11 @@ enum Processes {
             throw .system("a pipe", "making it")
         }
         wakeup.listenToInterrupts()
-        let words = RawArgument.ofProcess
+        let words = try RunWords.ofProcess
         let file = try input.map(inMemory)
         defer { if let file { close(file) } }
         var children = try startAll(count) { index throws(BatchRefusal) in
-            try start(shard(words, "\(index)/\(count)"), input: file.map { "/proc/self/fd/\($0)" })
+            try start(shard(words, "\(index)/\(count)", of: getpid()), input: file.map { "/proc/self/fd/\($0)" })
         }
         var worst: Int32 = 0
         var wasTold = false
@@ -31,7 +32,9 @@ enum Processes {
             children.removeAll { child in
                 var status: Int32 = 0
                 guard waitpid(child, &status, WNOHANG) == child else { return false }
-                let code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+                var code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+                // A shard that has just begun dies of the request that a later one ends orderly after.
+                if wasTold, status & 0x7f == SIGTERM { code = ExitStatus.interrupted.rawValue }
                 worst = max(worst, code)
                 return true
             }
@@ -46,7 +49,9 @@ enum Processes {
     }
 
     /// This process's words for one shard.
-    static func shard(_ words: [String], _ shard: String) -> [String] {
+    ///
+    /// - Parameter parent: The process whose end ends the shard.
+    static func shard(_ words: [String], _ shard: String, of parent: pid_t) -> [String] {
         var result: [String] = []
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -60,7 +65,7 @@ enum Processes {
                 result.append(word)
             }
         }
-        result.insert(contentsOf: ["--shard", shard, "--progress", "none"], at: min(1, result.count))
+        result.insert(contentsOf: ["--shard", shard, "--progress", "none", "--shard-of", "\(parent)"], at: min(1, result.count))
         return result + rest
     }
 
@@ -79,11 +84,26 @@ enum Processes {
         return children
     }
 
+    /// Has this process end orderly when `parent` has ended, whose shard it is: nobody would merge its results.
+    static func endWith(_ parent: pid_t) {
+        shardParent.store(parent, ordering: .relaxed)
+        var thread = pthread_t()
+        let error = pthread_create(&thread, nil, { _ in
+            // The parent's number may be taken again; this process's parent is another one then all the same.
+            while getppid() == Processes.shardParent.load(ordering: .relaxed) { usleep(100_000) }
+            kill(getpid(), SIGTERM)
+            return nil
+        }, nil)
+        if error == 0 { pthread_detach(thread) }
+    }
+
+    private static let shardParent = Atomic<Int32>(0)
+
     private static func inMemory(_ bytes: Bytes) throws(BatchRefusal) -> Int32 {
-        let file = memory_file("input")
-        guard file >= 0 else { throw .system("a memory file", "making it", .system) }
+        let file = ChildProcess.namelessFile("input")
+        guard file >= 0 else { throw .system("a file without a name", "making it", .system) }
         errno = StandardStreams.write(bytes[...], to: file) { false }
-        guard errno == 0 else { throw .system("a memory file", "writing", .system) }
+        guard errno == 0 else { throw .system("a file without a name", "writing", .system) }
         return file
     }
 
@@ -98,7 +118,7 @@ enum Processes {
         defer { posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
         sigemptyset(&signals)
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("overdrive")]

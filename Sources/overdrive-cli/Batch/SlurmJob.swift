@@ -15,7 +15,7 @@ enum SlurmJob {
     static func ask(_ words: [String], patience: Double = SlurmJob.patience) throws(BatchRefusal) -> String {
         let deadline = ContinuousClock.now + .seconds(patience)
         let outcome: ChildProcess.Outcome
-        do throws(BatchRefusal) {
+        do throws(ChildProcess.StartError) {
             outcome = try ChildProcess.run(words.map { Bytes(ascii: $0) }) { ContinuousClock.now > deadline }
         } catch {
             throw BatchRefusal(
@@ -32,6 +32,19 @@ enum SlurmJob {
                 .unavailable, "Slurm's \(words[0]) refused: \(said.isEmpty ? outcome.sentence : said)")
         }
         return String(decoding: outcome.output, as: UTF8.self)
+    }
+
+    /// The job number in what sbatch printed: the last line with one. Sites print greetings and remarks around it.
+    static func number(in text: String) -> Substring? {
+        for line in text.split(separator: "\n").reversed() {
+            let words = line.split { $0 == " " || $0 == "\r" || $0 == "\t" }
+            // `4711`, `4711;cluster`, or without --parsable `Submitted batch job 4711 on cluster …`.
+            let place = words.count >= 4 && words[..<3] == ["Submitted", "batch", "job"] ? 3 : 0
+            guard words.count == 1 || place == 3 else { continue }
+            let number = words[place].prefix { $0 != ";" }
+            if !number.isEmpty, number.allSatisfy({ $0.isASCII && $0.isNumber }) { return number }
+        }
+        return nil
     }
 
     /// Has this very job queued again, unless it was so many times already. What is done is in the journal.
@@ -70,19 +83,21 @@ struct SlurmScript {
     var journal: String
     /// The words of the command that each shard runs.
     var words: [String]
+    /// Whether the command is ours, which heeds SIGUSR1: SIGTERM is scancel's as well.
+    var heedsWarnings: Bool
     /// The words of the command that joins the shards.
     var merge: [String]
 
     /// The array of shards.
     var text: String {
-        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(name)", "#SBATCH --array=0-\(shards - 1)"]
+        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(Self.directive(name))", "#SBATCH --array=0-\(shards - 1)"]
         lines += options
         lines += [
             "#SBATCH --cpus-per-task=\(cpus)",
             "#SBATCH --requeue",
             "#SBATCH --open-mode=append",
-            "#SBATCH --signal=B:TERM@60",
-            "#SBATCH --output=\(journal)/log/shard-%a.log",
+            "#SBATCH --signal=B:\(heedsWarnings ? "USR1" : "TERM")@60",
+            "#SBATCH --output=\(Self.pattern(in: journal, "/log/shard-%a.log"))",
             "# The warning a minute before the time limit reaches this shell alone, so the command takes its place.",
             "exec \(words.map(Self.quoted).joined(separator: " "))",
         ]
@@ -91,14 +106,25 @@ struct SlurmScript {
 
     /// The job that comes after it. It begins whatever became of the shards: it names what is missing itself.
     var mergeText: String {
-        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(name)-merge"]
+        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(Self.directive(name + "-merge"))"]
         lines += options
         lines += [
             "#SBATCH --cpus-per-task=1", "#SBATCH --requeue", "#SBATCH --open-mode=append",
-            "#SBATCH --output=\(journal)/log/merge.log",
+            "#SBATCH --output=\(Self.pattern(in: journal, "/log/merge.log"))",
             "exec \(merge.map(Self.quoted).joined(separator: " "))",
         ]
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The file of a log: each % of the folder's path is doubled, as Slurm replaces letters after one.
+    private static func pattern(in folder: String, _ name: String) -> String {
+        directive(folder.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%%") + name)
+    }
+
+    /// A value as a line for Slurm takes it: in quotes where it has blanks or `#`.
+    private static func directive(_ value: String) -> String {
+        guard value.contains(where: { " \t#'\"\\".contains($0) }) else { return value }
+        return "\"" + value.flatMap { "\"\\".contains($0) ? "\\\($0)" : "\($0)" } + "\""
     }
 
     private var options: [String] {

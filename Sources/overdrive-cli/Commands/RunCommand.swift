@@ -3,51 +3,130 @@ internal import ArgumentParser
 internal import Glibc
 internal import OverdriveBatch
 internal import OverdriveCore
-internal import Synchronization
 
 /// `overdrive run`.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Runs a command for each item, several at a time, as xargs -P and GNU parallel do.",
-        usage: "overdrive run [options] -- COMMAND … {} … [::: ITEM …]",
+        usage: "overdrive run [options] COMMAND … {} … [::: ITEM …]",
         discussion: """
-            {} in a word of COMMAND is the item; where there is none, the item is the last word. No shell reads \
-            it. Items are the words after :::, or the lines of --items, or those of standard input; with -0 they end \
-            with a zero byte instead, and may hold any other.
+            {} in a word of COMMAND is the item; without a place for the item, the item is the last word. No shell reads \
+            COMMAND; --shell 'TEXT' is for one. Options end at the first word of COMMAND, or at --.
 
-            What a command prints is kept until it ends, and printed in the order of the items, so no line is torn. \
-            With --journal, what has ended is kept: the same command again runs only the rest, and prints all of \
-            it. Each item's output is printed exactly once by a run; a command that was under way when everything was \
-            killed is run again.
+            PLACES: {.} the item without its extension; {/} its name; {//} its folder; {/.} its name without extension; \
+            {#} its number; {%} the place that it runs in; {1} to {n} the value of each source, with several sources, -n or \
+            --colsep. --plain keeps {} alone, -I STR takes STR in its place.
+
+            ITEMS: the words after :::, the lines of the files after ::::, the lines of --items, or those of standard input. \
+            Several ::: give each combination; :::+ and ::::+ go along with the source before. \\::: is the word itself.
+
+            Each command's output is kept until the command ends, and printed in the order of the items. With --journal the \
+            same command line runs only the rest, and prints all of it. A command that was under way when this process was \
+            killed is run again. Variables: OVERDRIVE_SEQ is the item's number, OVERDRIVE_SLOT its place.
 
             EXIT CODES: 0 all succeeded; 1 to 62 so many failed; 63 more did; 64 wrong usage; 65 the journal is of \
             something else or damaged; 66 no such file; 71 no resources; 73 a read-only file system; 74 the results or the \
-            journal could not be written, as on a full disk; 75 another process writes the journal; 130 interrupted.
+            journal could not be written, as on a full disk; 75 another process writes the journal; 126 COMMAND cannot be \
+            executed; 127 no such COMMAND; 130 interrupted; with --halt that of the command that ended the run.
             """
     )
 
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "How many commands run at the same time, 1 to \(EngineName.mostJobs).", valueName: "n"))
-    var jobs: Int?
+            "Runs so many commands at a time: N up to \(EngineName.mostJobs), N% of the CPUs, +N or -N beside them; also -P.",
+            valueName: "n"))
+    var jobs: String?
 
-    @Flag(name: [.customShort("0"), .customLong("null")], help: "Items end with a zero byte.")
+    @Flag(name: [.customShort("0"), .customLong("null")], help: "Takes a zero byte as the end of an item.")
     var null = false
 
-    @Option(help: ArgumentHelp("Reads the items from this file; - is standard input.", valueName: "file"))
+    @Option(
+        name: [.customShort("d"), .long],
+        help: ArgumentHelp("Takes this text as the end of an item; \\n, \\t and \\0 are read.", valueName: "text"))
+    var delimiter: String?
+
+    @Option(
+        name: [.customShort("a"), .long],
+        help: ArgumentHelp("Reads the items from this file; - is standard input.", valueName: "file"))
     var items: PathArgument?
 
-    @Option(help: ArgumentHelp("How often a command that fails is run, 1 to 1000.", valueName: "n"))
+    @Option(
+        name: [.customShort("n"), .long],
+        help: ArgumentHelp("Gives each command so many items; also -N.", valueName: "n"))
+    var maxArgs = 1
+
+    @Option(
+        name: [.customShort("C"), .long],
+        help: ArgumentHelp("Divides each item at this text into {1}, {2} and so on.", valueName: "text"))
+    var colsep: String?
+
+    @Flag(name: [.customShort("r"), .long], help: "Leaves blank items out.")
+    var noRunIfEmpty = false
+
+    @Option(name: [.customShort("I"), .long], help: ArgumentHelp("Replaces this text, and nothing else.", valueName: "text"))
+    var replace: String?
+
+    @Flag(help: "Replaces {} and nothing else, and takes only the first ::: as one.")
+    var plain = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Runs this text with /bin/sh for each item, which is quoted; takes the place of COMMAND.", valueName: "text"))
+    var shell: String?
+
+    @Option(help: ArgumentHelp("Runs a command that fails so often in all, 1 to 1000; also --retries.", valueName: "n"))
     var attempts = 1
 
-    @Option(help: ArgumentHelp("How long a command may take before it is ended, in seconds.", valueName: "s"))
+    @Option(help: ArgumentHelp("Ends a command after so many seconds; also --timeout.", valueName: "s"))
     var timeLimit: Double?
 
     @Option(
         help: ArgumentHelp(
-            "Writes a line for each command, as GNU parallel's --joblog does.", valueName: "file"))
+            "Ends the run: now (commands too) or soon, after fail=N, success=N, done=N, or N% of the items; or never.",
+            valueName: "when"))
+    var halt = "never"
+
+    @Option(help: ArgumentHelp("Waits so many seconds between two starts.", valueName: "s"))
+    var delay = 0.0
+
+    @Option(help: ArgumentHelp("Starts nothing while less memory than this is free, such as 2G.", valueName: "size"))
+    var memfree: String?
+
+    @Option(help: ArgumentHelp("Starts nothing while the load is above this: N, or N% of the CPUs.", valueName: "n"))
+    var load: String?
+
+    @Flag(help: "Prints the commands, and runs none.")
+    var dryRun = false
+
+    @Flag(name: [.customShort("t"), .long], help: "Prints each command on standard error before it runs.")
+    var verbose = false
+
+    @Flag(help: "Prints the item and a tab before each line of its output.")
+    var tag = false
+
+    @Flag(help: "Prints each line as it comes; also --lb.")
+    var lineBuffer = false
+
+    @Flag(name: [.customShort("u"), .long], help: "Lets commands write to the output themselves.")
+    var ungroup = false
+
+    @Flag(name: [.customShort("k"), .long], help: "Keeps the order of the items, which is so without this option.")
+    var keepOrder = false
+
+    @Option(name: .customLong("wd"), help: ArgumentHelp("Starts commands in this folder.", valueName: "dir"))
+    var folder: PathArgument?
+
+    @Option(help: ArgumentHelp("Sets NAME=VALUE for the commands; NAME alone is passed on anyway.", valueName: "variable"))
+    var env: [PathArgument] = []
+
+    @Option(help: ArgumentHelp("Writes each output to DIR/1/ITEM/stdout and stderr as well.", valueName: "dir"))
+    var results: PathArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Writes a line for each command as it ends, in the form of GNU parallel's --joblog.", valueName: "file"))
     var joblog: PathArgument?
 
     @OptionGroup var batch: BatchSetup
@@ -57,301 +136,190 @@ struct RunCommand: ParsableCommand {
 
     func validate() throws {
         try Settings.validate()
-        if let jobs, !(1...EngineName.mostJobs).contains(jobs) {
-            throw ValidationError("--jobs takes a number from 1 to \(EngineName.mostJobs), not \(jobs).")
-        }
+        _ = try jobCount
         guard (1...1000).contains(attempts) else {
             throw ValidationError("--attempts takes a number from 1 to 1000, not \(attempts).")
         }
         if let timeLimit, !(timeLimit > 0 && timeLimit < 1e9) {
             throw ValidationError("--time-limit takes a number of seconds over 0, not \(timeLimit).")
         }
+        guard (1...100_000).contains(maxArgs) else {
+            throw ValidationError("-n takes a number from 1 to 100000, not \(maxArgs).")
+        }
+        guard delay >= 0, delay < 1e6 else { throw ValidationError("--delay takes a number of seconds, not \(delay).") }
+        guard halt == "never" || HaltRule(halt) != nil else {
+            throw ValidationError("--halt takes now,fail=1, soon,fail=10% and the like, or never, not '\(halt)'.")
+        }
+        if let memfree, StartGate.size(memfree) == nil {
+            throw ValidationError("--memfree takes a size such as 2G, not '\(memfree)'.")
+        }
+        if let load, Self.loadLimit(load) == nil { throw ValidationError("--load takes N or N%, not '\(load)'.") }
+        try validateTogether()
+    }
+
+    /// Refuses options that exclude each other.
+    private func validateTogether() throws {
         if joblog != nil, batch.processes != nil {
-            throw ValidationError("--joblog goes not with --processes: each process would write over the others' lines.")
+            throw ValidationError("--joblog cannot be combined with --processes: each process would write over the others' lines.")
+        }
+        if batch.processes != nil, halt != "never" || results != nil || tag || delay > 0 {
+            throw ValidationError("--processes cannot be combined with --halt, --results, --tag and --delay: use --jobs.")
+        }
+        if batch.journal != nil, ungroup || lineBuffer || dryRun {
+            throw ValidationError("--ungroup, --line-buffer and --dry-run keep no output: leave --journal out.")
+        }
+        if ungroup, lineBuffer || tag { throw ValidationError("--ungroup cannot be combined with --tag: use --line-buffer.") }
+        if results != nil, ungroup || lineBuffer {
+            throw ValidationError("--results keeps whole outputs: leave --ungroup and --line-buffer out.")
+        }
+        if null, delimiter != nil { throw ValidationError("-0 and -d both name the end of an item: leave one out.") }
+        if colsep != nil, maxArgs > 1 { throw ValidationError("-n cannot be combined with --colsep: leave one out.") }
+    }
+
+    private static func loadLimit(_ text: String) -> Double? {
+        let isPercent = text.hasSuffix("%")
+        guard let number = Double(isPercent ? text.dropLast() : text[...]), number > 0 else { return nil }
+        return isPercent ? number / 100 * Double(Scheduler.shared.workerCount) : number
+    }
+
+    /// How many commands run at a time.
+    private var jobCount: Int {
+        get throws {
+            guard let jobs else { return Scheduler.shared.workerCount }
+            let problem = ValidationError(
+                "--jobs takes a number from 1 to \(EngineName.mostJobs), N%, +N or -N, not \(jobs).")
+            let isPercent = jobs.hasSuffix("%")
+            guard let number = Int(isPercent ? jobs.dropLast() : jobs[...]) else { throw problem }
+            let cpus = Scheduler.shared.workerCount
+            if isPercent {
+                guard (1...100_000).contains(number) else { throw problem }
+                return min(EngineName.mostJobs, max(1, cpus * number / 100))
+            }
+            if jobs.hasPrefix("+") || jobs.hasPrefix("-") {
+                guard abs(number) <= EngineName.mostJobs else { throw problem }
+                return min(EngineName.mostJobs, max(1, cpus + number))
+            }
+            guard (1...EngineName.mostJobs).contains(number) else { throw problem }
+            return number
         }
     }
 
     func run() throws {
-        let words = command.map(RawArgument.bytes)
-        let separator = words.firstIndex(of: Bytes(ascii: ":::"))
-        let template = Array(words[..<(separator ?? words.count)])
-        guard !template.isEmpty else {
-            throw ValidationError("run needs a command: overdrive run [options] -- COMMAND {}")
+        let given = ItemSources(command.map(RawArgument.bytes), isPlain: plain || replace != nil)
+        let words = shell.map { [RawArgument.bytes(for: $0)] } ?? given.command
+        guard !words.isEmpty else {
+            throw ValidationError("run needs a command: overdrive run [options] COMMAND {}")
         }
-        guard separator == nil || items == nil else {
+        guard shell == nil || given.command.isEmpty else {
+            throw ValidationError("--shell and COMMAND both name the command: leave one out.")
+        }
+        guard given.sources.isEmpty || items == nil else {
             throw ValidationError("--items and ::: both name items: leave one out.")
         }
+        guard given.sources.count <= 1 || maxArgs == 1 && colsep == nil else {
+            throw ValidationError("-n and --colsep take one source of items: leave the other ::: out.")
+        }
+        let jobs = try jobCount
         try endingWithASentence {
-            let given: () throws(BatchRefusal) -> [Bytes] = { () throws(BatchRefusal) in
-                guard let separator else { return try readItems() }
-                return Array(words[(separator + 1)...])
+            if shell == nil { try refuseShellText(words) }
+            if let folder, folder.bytes.withCString({ access($0, X_OK) }) != 0 {
+                throw .system(String(decoding: folder.bytes.printable, as: UTF8.self), "entering it") as BatchRefusal
             }
+            let isSplit = given.sources.count > 1 || maxArgs > 1 || colsep != nil
+            var known: [Bytes]?
+            let names: () throws(BatchRefusal) -> [Bytes] = { () throws(BatchRefusal) in
+                if let known { return known }
+                let list = try self.names(given, isSplit: isSplit)
+                known = list
+                return list
+            }
+            var columns = max(maxArgs, given.sources.count, 1)
+            if colsep != nil {
+                // Lines may have any number of columns: the journal's, where it has kept them.
+                let kept = try batch.directory.flatMap { directory in try Manifest.read("\(directory)/manifest").map(Array.init) }
+                columns = try (kept ?? names()).map { ItemSources.values($0).count }.max() ?? 1
+            }
+            let rules = CommandTemplate.Rules(
+                place: replace.map(RawArgument.bytes) ?? (plain ? Bytes(ascii: "{}") : nil), columns: columns,
+                isShell: shell != nil)
             let batch = CommandBatch(
-                template: template, jobs: jobs ?? Scheduler.shared.workerCount, attempts: attempts,
-                timeLimit: timeLimit,
+                template: try CommandTemplate(words, rules),
+                name: "run " + (shell == nil ? "" : "--shell ") + RawArgument.text(for: Bytes(words.joined(separator: [32]))),
+                isSplit: isSplit, jobs: jobs, attempts: attempts, timeLimit: timeLimit, form: form,
+                gate: StartGate(
+                    delay: delay, mostLoad: load.flatMap(Self.loadLimit), leastMemory: memfree.flatMap(StartGate.size),
+                    halt: HaltRule(halt)),
                 setup: batch)
-            let isRepeatable = separator != nil || self.items.map { $0.bytes != Roots.standardInput } ?? false
-            return try batch.run(items: given, isRepeatable: isRepeatable, joblog: joblog?.bytes)
+            let isRepeatable = !given.sources.isEmpty || self.items.map { $0.bytes != Roots.standardInput } ?? false
+            return try batch.run(items: names, isRepeatable: isRepeatable, joblog: joblog?.bytes)
         }
     }
 
-    private func readItems() throws(BatchRefusal) -> [Bytes] {
-        var file = STDIN_FILENO
-        if let items, items.bytes != Roots.standardInput {
-            file = items.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
-            guard file >= 0 else {
-                throw .system(String(decoding: items.bytes.printable, as: UTF8.self), "opening it")
+    private var form: RunForm {
+        var form = RunForm(isDry: dryRun, isVerbose: verbose, isTagged: tag, folder: folder?.bytes, results: results?.bytes)
+        form.streams = ungroup ? .passedOn : lineBuffer ? .lines : .kept
+        var variables = env.map(\.bytes).filter { $0.contains(UInt8(ascii: "=")) }
+        let ours = variables.map { $0.prefix { $0 != UInt8(ascii: "=") } } + [Bytes(ascii: "OVERDRIVE_SEQ")[...], Bytes(ascii: "OVERDRIVE_SLOT")[...]]
+        var place = environ
+        while let variable = place.pointee {
+            let text = Bytes(String(cString: variable).utf8)
+            if !ours.contains(text.prefix { $0 != UInt8(ascii: "=") }) { variables.append(text) }
+            place += 1
+        }
+        form.variables = variables
+        return form
+    }
+
+    /// A single word with blanks or a shell's characters is a line for a shell, unless a program has that name.
+    private func refuseShellText(_ words: [Bytes]) throws(BatchRefusal) {
+        let marks = Bytes(ascii: " \t\n|&;<>()$`\"'*?~")
+        guard words.count == 1, words[0].contains(where: marks.contains),
+            words[0].withCString({ access($0, F_OK) }) != 0
+        else { return }
+        let text = String(decoding: CommandTemplate.quoted(words[0]), as: UTF8.self)
+        throw BatchRefusal(.usage, "run: a command of one word with a shell's characters is not run by a shell. Write --shell \(text).")
+    }
+
+    /// What items are called: each value, or the values of a row.
+    private func names(_ given: ItemSources, isSplit: Bool) throws(BatchRefusal) -> [Bytes] {
+        var rows: [[Bytes]]
+        if given.sources.isEmpty {
+            rows = try lines(items?.bytes ?? Roots.standardInput).map { [$0] }
+        } else {
+            rows = try given.rows(lines)
+        }
+        if noRunIfEmpty { rows.removeAll { $0 == [[]] } }
+        if let colsep {
+            let separator = ItemSources.separator(RawArgument.bytes(for: colsep))
+            rows = rows.map { ItemSources.split($0[0], at: separator) }
+        } else if maxArgs > 1 {
+            rows = stride(from: 0, to: rows.count, by: maxArgs).map { start in
+                rows[start..<min(rows.count, start + maxArgs)].map { $0[0] }
             }
         }
-        guard let text = Manifest.readAll(file) else { throw .system("the items", "reading") }
-        guard null || !text.contains(0) else {
+        return isSplit ? rows.map(ItemSources.name) : rows.map { $0[0] }
+    }
+
+    /// The items of a file.
+    private func lines(_ path: Bytes) throws(BatchRefusal) -> [Bytes] {
+        var file = STDIN_FILENO
+        if path != Roots.standardInput {
+            file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
+            guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "opening it") }
+        }
+        defer { if file != STDIN_FILENO { close(file) } }
+        guard let text = Manifest.readAll(file) else { throw .system("the items", "reading", .noInput) }
+        let end = null ? [0] : delimiter.map { ItemSources.separator(RawArgument.bytes(for: $0)) } ?? [10]
+        guard end == [0] || !text.contains(0) else {
             throw BatchRefusal(
                 .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
         }
-        let ends: UInt8 = null ? 0 : 10
-        var list = text.split(separator: ends, omittingEmptySubsequences: !null).map { Bytes($0) }
-        if null, list.last == [] { list.removeLast() }
+        var list =
+            end.count == 1
+            ? text.split(separator: end[0], omittingEmptySubsequences: false).map { Bytes($0) }
+            : ItemSources.split(text, at: end)
+        if list.last == [] { list.removeLast() }
         return list
-    }
-}
-
-/// `overdrive run` once its arguments are understood.
-struct CommandBatch {
-    let template: [Bytes]
-    let jobs: Int
-    let attempts: Int
-    let timeLimit: Double?
-    let setup: BatchSetup
-
-    /// - Parameter isRepeatable: Whether `items` gives the same list again: standard input does not.
-    func run(
-        items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, joblog: Bytes?
-    ) throws -> ExitStatus {
-        var options = try setup.options()
-        options.retry = BatchRetry(attempts: attempts)
-        options.timeLimit = timeLimit.map { .seconds($0) }
-        options.parallelism = jobs
-        // A worker for each command: while it waits there is nothing else to do.
-        options.scheduler = try Scheduler(workers: jobs)
-
-        let log = try joblog.map(JobLog.init)
-        let failed = Mutex(FailedCommands())
-        let template = template
-        @Sendable func perform(_ item: Bytes, _ attempt: BatchAttempt, index: Int) throws -> Bytes {
-            let began = Stamp.now
-            let outcome = try ChildProcess.run(Self.words(template, item)) { attempt.isCancelled }
-            let stamp = Stamp(start: began, seconds: Stamp.now - began)
-            if outcome.isSuccess {
-                failed.withLock { _ = $0.take(index) }
-                return Self.encode(stamp, outcome)
-            }
-            failed.withLock { $0.keep(index, stamp, outcome) }
-            throw CommandFailure(description: outcome.sentence)
-        }
-
-        let names: [Bytes]
-        if let directory = setup.directory {
-            // What standard input said once stands for all shards and runs.
-            var problem: BatchRefusal?
-            let manifest = try Manifest.frozen(in: directory) {
-                var builder = Manifest.Builder()
-                do throws(BatchRefusal) { for item in try items() { builder.append(item) } } catch {
-                    problem = error
-                }
-                return builder
-            }
-            if let problem { throw problem }
-            if isRepeatable, try items() != Array(manifest) {
-                throw BatchRefusal(.data, "\(directory): this journal is of another list of items: name another journal")
-            }
-            if let processes = setup.processes {
-                return try Processes.run(processes, journal: directory)
-            }
-            names = Array(manifest)
-            options.weights = manifest.weights
-        } else {
-            names = try items()
-        }
-        let job = BatchJob(
-            name: "run " + RawArgument.text(for: Bytes(template.joined(separator: [32]))), version: "1",
-            items: IndexedItems(names: names), itemName: { $0.name }
-        ) { item, attempt in try perform(item.name, attempt, index: item.index) }
-
-        let output = OrderedOutput()
-        let token = CancellationToken()
-        options.token = token
-        var failures = 0
-        let prints = options.shard.count == 1
-        let report = try setup.run { () throws(BatchError) in
-            try job.run(options) { index, result in
-                switch result {
-                case .success(let bytes):
-                    guard let (stamp, outcome) = Self.decode(bytes) else { return }
-                    if prints {
-                        if !output.append(outcome.output) { token.cancel() }
-                        if !outcome.errors.isEmpty {
-                            output.flush()
-                            StandardError.write(outcome.errors)
-                        }
-                    }
-                    log?.add(index, stamp, outcome, Self.words(template, names[index]))
-                case .failure(let failure):
-                    failures += 1
-                    output.flush()
-                    if let (stamp, outcome) = failed.withLock({ $0.take(index) }) {
-                        if prints { output.append(outcome.output) }
-                        output.flush()
-                        StandardError.write(outcome.errors)
-                        log?.add(index, stamp, outcome, Self.words(template, names[index]))
-                    }
-                    let tries = failure.attempts > 1 ? " (\(failure.attempts) attempts)" : ""
-                    StandardError.say(names[index], "\(failure)\(tries)")
-                }
-                if !output.flush() { token.cancel() }
-            }
-        }
-        if let error = log?.finish(), output.flush() { throw error }
-        if let status = setup.conclude(report, output) { return status }
-        exit(Int32(min(failures, 63)))
-    }
-
-    /// The words with the item in its places.
-    static func words(_ template: [Bytes], _ item: Bytes) -> [Bytes] {
-        let place = Bytes(ascii: "{}")
-        var isPlaced = false
-        let words = template.map { word -> Bytes in
-            guard word.count >= 2,
-                word.indices.dropLast().contains(where: { word[$0] == place[0] && word[$0 + 1] == place[1] })
-            else { return word }
-            isPlaced = true
-            var result = Bytes()
-            var rest = word[...]
-            while let first = rest.first {
-                if rest.starts(with: place) {
-                    result += item
-                    rest = rest.dropFirst(2)
-                } else {
-                    result.append(first)
-                    rest = rest.dropFirst()
-                }
-            }
-            return result
-        }
-        return isPlaced ? words : words + [item]
-    }
-
-    private static func encode(_ stamp: Stamp, _ outcome: ChildProcess.Outcome) -> Bytes {
-        var bytes = Bytes()
-        func append(_ number: UInt64) { withUnsafeBytes(of: number.littleEndian) { bytes += $0 } }
-        append(stamp.start.bitPattern)
-        append(stamp.seconds.bitPattern)
-        append(UInt64(outcome.output.count))
-        return bytes + outcome.output + outcome.errors
-    }
-
-    /// What `encode` was given; nil for what it never wrote.
-    static func decode(_ bytes: Bytes) -> (Stamp, ChildProcess.Outcome)? {
-        guard bytes.count >= 24 else { return nil }
-        let numbers = bytes.withUnsafeBytes { raw in
-            (0..<3).map { UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
-        }
-        guard numbers[2] <= UInt64(bytes.count - 24) else { return nil }
-        let end = 24 + Int(numbers[2])
-        return (
-            Stamp(start: Double(bitPattern: numbers[0]), seconds: Double(bitPattern: numbers[1])),
-            ChildProcess.Outcome(output: Bytes(bytes[24..<end]), errors: Bytes(bytes[end...]), status: 0)
-        )
-    }
-}
-
-/// What the last attempts of items that fail have printed, until they succeed or are given up, which is told in order.
-struct FailedCommands {
-    /// The most bytes that all of them keep; beyond it, one keeps no more than its last ones.
-    private static let most = 64 << 20
-    private static let mostBeyond = 4096
-    private var kept: [Int: (Stamp, ChildProcess.Outcome)] = [:]
-    private(set) var bytes = 0
-
-    mutating func keep(_ index: Int, _ stamp: Stamp, _ outcome: ChildProcess.Outcome) {
-        _ = take(index)
-        var outcome = outcome
-        if bytes > Self.most {
-            outcome.output = Self.end(of: outcome.output)
-            outcome.errors = Self.end(of: outcome.errors)
-        }
-        bytes += Self.size(outcome)
-        kept[index] = (stamp, outcome)
-    }
-
-    mutating func take(_ index: Int) -> (Stamp, ChildProcess.Outcome)? {
-        guard let found = kept.removeValue(forKey: index) else { return nil }
-        bytes -= Self.size(found.1)
-        return found
-    }
-
-    private static func size(_ outcome: ChildProcess.Outcome) -> Int { outcome.output.count + outcome.errors.count }
-
-    private static func end(of text: Bytes) -> Bytes {
-        guard text.count > mostBeyond else { return text }
-        return Bytes(ascii: "[\(text.count - mostBeyond) bytes are left out]\n") + text.suffix(mostBeyond)
-    }
-}
-
-/// Each item with its number, which is the key of what it left.
-private struct IndexedItems: RandomAccessCollection, Sendable {
-    var names: [Bytes]
-    var startIndex: Int { 0 }
-    var endIndex: Int { names.count }
-    subscript(index: Int) -> (index: Int, name: Bytes) { (index, names[index]) }
-}
-
-private struct CommandFailure: Error, CustomStringConvertible {
-    var description: String
-}
-
-/// When a command began, in seconds since 1970, and how long it ran.
-struct Stamp {
-    var start: Double
-    var seconds: Double
-
-    static var now: Double {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-}
-
-/// GNU parallel's log: a line for each command, in the order of the items.
-private final class JobLog {
-    private let output: OrderedOutput
-    private let path: Bytes
-    init(_ path: Bytes) throws(BatchRefusal) {
-        let file = path.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
-        guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "making it") }
-        output = OrderedOutput(descriptor: file)
-        self.path = path
-        output.append(
-            Bytes(ascii: "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"))
-    }
-
-    func add(_ index: Int, _ stamp: Stamp, _ outcome: ChildProcess.Outcome, _ words: [Bytes]) {
-        func thousandths(_ seconds: Double) -> String {
-            let all = Int((seconds * 1000).rounded())
-            let rest = String(all % 1000)
-            return "\(all / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
-        }
-        output.append(
-            Bytes(
-                ascii: "\(index + 1)\t:\t\(thousandths(stamp.start))\t\(thousandths(stamp.seconds))\t0\t"
-                    + "\(outcome.output.count)\t\(outcome.exitCode)\t\(outcome.signal)\t"))
-        output.append(Bytes(words.joined(separator: [32])).printable)
-        output.append([10])
-    }
-
-    func finish() -> BatchRefusal? {
-        guard !output.flush() else { return nil }
-        errno = output.error
-        return .system(String(decoding: path.printable, as: UTF8.self), "writing")
     }
 }
 #endif

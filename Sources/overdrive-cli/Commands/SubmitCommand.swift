@@ -18,8 +18,8 @@ struct SubmitSlurmCommand: ParsableCommand {
         usage:
             "overdrive submit slurm [options] --journal DIR --shards N -- checksum PATH… | run [options] -- COMMAND … | PROGRAM …",
         discussion: """
-            The list of files is frozen now. A shard that is lost with its node, preempted or told to end goes on from \
-            its journal when Slurm runs it again. The scripts are left in DIR. A PROGRAM of your own is run as it is \
+            The list of files is frozen now. A shard that is lost with its node, preempted or near its time limit goes on from \
+            its journal when Slurm runs it again; scancel ends it. The scripts are left in DIR. A PROGRAM of your own is run as it is \
             written: give it --journal DIR and --shard /N, as the examples take them.
 
             DIR, what is read and this very program must be on a file system that all nodes share.
@@ -131,7 +131,7 @@ struct SubmitSlurmCommand: ParsableCommand {
             let script = SlurmScript(
                 name: name, shards: shards, cpus: cpus, memory: memory, time: time, partition: partition,
                 extra: sbatch,
-                journal: directory, words: words, merge: [program, "merge", "--output", merged, directory])
+                journal: directory, words: words, heedsWarnings: verb == "checksum" || verb == "run", merge: [program, "merge", "--output", merged, directory])
             if dryRun {
                 let output = OrderedOutput()
                 output.append(Bytes(ascii: script.text + "\n" + script.mergeText))
@@ -148,12 +148,18 @@ struct SubmitSlurmCommand: ParsableCommand {
         let (shards, merge) = ("\(directory)/shards.sbatch", "\(directory)/merge.sbatch")
         try Self.write(script.text, to: shards)
         try Self.write(script.mergeText, to: merge)
-        let job = try SlurmJob.ask(["sbatch", "--parsable", shards]).prefix { $0 != "\n" && $0 != ";" }
+        let answer = try SlurmJob.ask(["sbatch", "--parsable", shards])
+        guard let job = SlurmJob.number(in: answer) else {
+            throw BatchRefusal(
+                .unavailable,
+                "sbatch told no job number (\(answer.split(separator: "\n").last ?? "")), so the merge is not queued: squeue "
+                    + "shows the shards' number N, and sbatch --dependency=afterany:N \(SlurmScript.quoted(merge)) queues it")
+        }
         try Self.write("\(job)\n", to: "\(directory)/slurm-job")
-        let after: Substring
+        let after: String
         do throws(BatchRefusal) {
-            after = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
-                .prefix { $0 != "\n" && $0 != ";" }
+            let answer = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
+            after = SlurmJob.number(in: answer).map(String.init) ?? "(sbatch told no number)"
         } catch {
             throw BatchRefusal(
                 error.status,
@@ -205,26 +211,56 @@ struct StatusCommand: ParsableCommand {
     func run() throws {
         try endingWithASentence {
             let directory = String(decoding: directory.bytes, as: UTF8.self)
-            let merge = try BatchMerge(directory)
+            let begun = try Self.begun(directory)
             let jobs = Self.queued(directory)
             var table = TextTable(titles: ["shard", "done", "failed", "journal", "Slurm"], rows: [])
             var (done, failed) = (0, 0)
-            for (shard, itsDone, itsFailed, endedOrderly) in merge.status {
-                done += itsDone
-                failed += itsFailed
+            for index in 0..<begun.shards {
+                guard let found = begun.status.first(where: { $0.shard.index == index }) else {
+                    table.rows.append(["\(index)/\(begun.shards)", "0", "0", "none", jobs[index] ?? "-"])
+                    continue
+                }
+                done += found.done
+                failed += found.quarantined
                 table.rows.append([
-                    "\(shard)", Quantity.count(itsDone), Quantity.count(itsFailed),
-                    endedOrderly ? "closed" : "open",
-                    jobs[shard.index] ?? "-",
+                    "\(found.shard)", Quantity.count(found.done), Quantity.count(found.quarantined),
+                    found.endedOrderly ? "closed" : "open",
+                    jobs[index] ?? "-",
                 ])
             }
             table.rows.append([
-                "all \(Quantity.count(merge.count))", Quantity.count(done), Quantity.count(failed), "", "",
+                "all \(begun.items.map { Quantity.count($0) } ?? "")", Quantity.count(done), Quantity.count(failed), "", "",
             ])
             let output = OrderedOutput()
             output.append(Bytes(ascii: table.lines.joined(separator: "\n") + "\n"))
-            return output.status ?? (done == merge.count ? .success : .someFailed)
+            return output.status ?? (done == begun.items ? .success : .someFailed)
         }
+    }
+
+    /// The journals of the shards, how many shards there are, and how many items where that is known.
+    private static func begun(_ directory: String) throws(BatchError) -> (
+        status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)], shards: Int, items: Int?
+    ) {
+        do throws(BatchError) {
+            let merge = try BatchMerge(directory)
+            let status = merge.status
+            return (status, status.first?.shard.count ?? 1, merge.count)
+        } catch {
+            // Submitted, and Slurm has started none yet.
+            guard case .noJournal = error, let shards = submitted(directory) else { throw error }
+            return ([], shards, nil)
+        }
+    }
+
+    /// How many shards the script in `directory` has; nil where there is no script.
+    private static func submitted(_ directory: String) -> Int? {
+        let file = open("\(directory)/shards.sbatch", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        guard let text = Manifest.readAll(file) else { return nil }
+        let mark = "#SBATCH --array=0-"
+        let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix(mark) }
+        return line.flatMap { Int($0.dropFirst(mark.count)) }.map { $0 + 1 }
     }
 
     /// State and node of each shard that Slurm still has, and why one waits; nothing where there is no Slurm.

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C, SIGTERM and SIGHUP. The first one is a request to stop; a second one ends the process as usual.
+/// Ctrl-C, Ctrl-\, SIGTERM and SIGHUP. The first one is a request to stop; a second one ends the process as usual.
 enum Interrupt {
     private static let requested = Atomic<Bool>(false)
     private static let descriptor = Atomic<Int32>(-1)
@@ -16,7 +16,7 @@ enum Interrupt {
         requested.store(false, ordering: .relaxed)
         self.descriptor.store(descriptor, ordering: .relaxed)
 
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
             var action = sigaction()
             guard sigaction(signal, nil, &action) == 0, !isIgnored(action) else { continue }
             action = sigaction()

@@ -367,9 +367,9 @@ struct JournalledChecksumTests {
         #expect(
             Processes.shard(
                 ["run", "--jobs", "2", "--processes", "4", "--processes=4", "--", "x", "--processes", "1"],
-                "3/4")
+                "3/4", of: 7)
                 == [
-                    "run", "--shard", "3/4", "--progress", "none", "--jobs", "2", "--", "x", "--processes",
+                    "run", "--shard", "3/4", "--progress", "none", "--shard-of", "7", "--jobs", "2", "--", "x", "--processes",
                     "1",
                 ])
     }
@@ -381,9 +381,9 @@ struct JournalledChecksumTests {
         #expect(outcome.output == (try plain(tree)))
     }
 
-    @Test("ends on SIGTERM with code 130 and goes on from there, with progress in JSON and a report")
+    @Test("ends on SIGUSR1 and SIGTERM with code 130 and goes on from there, with progress in JSON and a report")
     func interrupted() throws {
-        // Slurm, where this is one of its jobs, is asked for another turn.
+        // Slurm's warning of a time limit has the job queued again. SIGTERM is scancel's or a preemption's: it does not.
         try tree.write("scontrol", "#!/bin/sh\necho \"$@\" >>\(tree.path)/asked\n", mode: 0o755)
         for resumed in 0...1 {
             var command = tree.overdrive([
@@ -393,7 +393,7 @@ struct JournalledChecksumTests {
             let running = try command.start()
             let state = "\"items\":2,\"done\":1,\"resumed\":\(resumed),\"quarantined\":0,\"retries\":0,\"items_per_second\":"
             while !String(decoding: Scratch.contents(running.errors), as: UTF8.self).contains(state), running.seconds < 50 { usleep(10_000) }
-            running.send(SIGTERM)
+            running.send(resumed == 0 ? SIGUSR1 : SIGTERM)
             let outcome = try running.wait()
             #expect(outcome.status == 130)
             #expect(
@@ -404,7 +404,7 @@ struct JournalledChecksumTests {
                 outcome.errorLines.last?.hasSuffix("the same command goes on from here") == true,
                 "\(outcome.errors)")
         }
-        #expect(try Command("cat", ["\(tree.path)/asked"]).run().lines == ["requeue 9", "requeue 9"])
+        #expect(try Command("cat", ["\(tree.path)/asked"]).run().lines == ["requeue 9"])
     }
 }
 
@@ -421,7 +421,7 @@ struct SubmitTests {
         #expect(outcome.status == 0, "\(outcome.errors)")
         for line in [
             "#SBATCH --array=0-15", "#SBATCH --requeue", "#SBATCH --open-mode=append",
-            "#SBATCH --signal=B:TERM@60",
+            "#SBATCH --signal=B:USR1@60",
             "#SBATCH --cpus-per-task=4", "#SBATCH --mem=2G", "#SBATCH --time=01:00:00",
             "#SBATCH --account=physics", "#SBATCH --partition=wide", "#SBATCH --job-name=sums", "#SBATCH --job-name=sums-merge",
         ] { #expect(outcome.lines.contains(line), "\(line)") }
@@ -498,6 +498,46 @@ struct SubmitTests {
         #expect(outcome.lines.contains { $0.hasPrefix("0/3") && $0.contains(" RUNNING n1") }, "\(outcome.text)")
         #expect(outcome.lines.contains { $0.hasPrefix("1/3") && $0.contains(" PENDING (launch failed requeued held)") })
         #expect(outcome.lines.contains { $0.hasPrefix("2/3") && $0.contains(" closed   -") })
+    }
+
+    @Test("status has a row for each shard that has not begun, before the first has as well")
+    func notBegun() throws {
+        let tree = try TemporaryTree()
+        try tree.write("bin/sbatch", "#!/bin/sh\necho greetings\necho 77\necho\n", mode: 0o755)
+        try tree.write("bin/squeue", "#!/bin/sh\nprintf '2|PENDING||Priority\\n'\n", mode: 0o755)
+        func call(_ arguments: [String]) throws -> Command.Outcome {
+            var command = tree.overdrive(arguments)
+            command.environment = ["PATH=\(tree.path)/bin:/usr/bin:/bin"]
+            return try command.run()
+        }
+        let submitted = try call(["submit", "slurm", "--journal", "j", "--shards", "3", "--", "run", "echo", ":::", "a", "b"])
+        #expect(submitted.status == 0 && submitted.text.hasPrefix("shards 77, merge 77;"), "\(submitted.errors)")
+        var status = try call(["status", "j"])
+        #expect(status.status == 1 && status.lines.count == 5, "\(status.text)\(status.errors)")
+        #expect(status.lines[3].hasPrefix("2/3") && status.lines[3].contains(" none ") && status.lines[3].hasSuffix("PENDING (Priority)"))
+        #expect(try call(["run", "--journal", "j", "--shard", "1/3", "echo", ":::", "a", "b"]).status == 0)
+        status = try call(["status", "j"])
+        #expect(status.lines.count == 5 && status.lines[2].contains(" closed "), "\(status.text)")
+    }
+
+    @Test("takes the last number of what sbatch prints, whatever a site prints around it")
+    func jobNumber() {
+        #expect(SlurmJob.number(in: "4711\n") == "4711")
+        #expect(SlurmJob.number(in: "4711;slaking\n") == "4711")
+        #expect(SlurmJob.number(in: "\n---\n  Welcome to 3\nNo reservation\n519605\n\n") == "519605")
+        #expect(SlurmJob.number(in: "Submitted batch job 60060368 on cluster slaking\n") == "60060368")
+        #expect(SlurmJob.number(in: "charged 500,000.00 hours\n") == nil && SlurmJob.number(in: "") == nil)
+    }
+
+    @Test("quotes a journal and a name with blanks, # and % for Slurm, and warns a program of the user by SIGTERM")
+    func oddNames() throws {
+        let outcome = try Command.overdrive([
+            "submit", "slurm", "--dry-run", "--journal", "/tmp/my dir/100%j#", "--shards", "2", "--name", "my job", "--", "prog",
+        ]).run()
+        for line in [
+            "#SBATCH --job-name=\"my job\"", "#SBATCH --job-name=\"my job-merge\"", "#SBATCH --signal=B:TERM@60",
+            "#SBATCH --output=\"/tmp/my dir/100%%j#/log/shard-%a.log\"",
+        ] { #expect(outcome.lines.contains(line), "\(line): \(outcome.text)") }
     }
 
     @Test("says that Slurm does not answer, with code 76, and ends the command that waits for it")

@@ -1,0 +1,73 @@
+internal import Glibc
+internal import Synchronization
+
+/// The places that commands run in, for those who pass signals on to all of them: Ctrl-Z reaches only this process, as each
+/// command has a process group of its own.
+enum ChildSlots {
+    /// One place: its number, from 1, and the command in it.
+    final class Slot: Sendable {
+        let number: Int
+        fileprivate let isTaken = Atomic<Bool>(false)
+        private let group = Atomic<Int32>(0)
+
+        fileprivate init(number: Int) { self.number = number }
+
+        /// The command's process group; 0 while there is none.
+        var process: Int32 {
+            get { group.load(ordering: .relaxed) }
+            set { group.store(newValue, ordering: .relaxed) }
+        }
+    }
+
+    /// One for each job that there can be, and one for questions to Slurm.
+    private static let slots = (1...1025).map { Slot(number: $0) }
+
+    /// The first free place.
+    static func take() -> Slot {
+        while true {
+            for slot in slots
+            where slot.isTaken.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged { return slot }
+            usleep(1000)
+        }
+    }
+
+    static func leave(_ slot: Slot) {
+        slot.process = 0
+        slot.isTaken.store(false, ordering: .relaxed)
+    }
+
+    /// Whether a command runs.
+    static var hasRunning: Bool { slots.contains { $0.process > 0 } }
+
+    /// Sends a signal to all that run. Also for signal handlers.
+    static func send(_ signal: Int32) {
+        for slot in slots {
+            let process = slot.process
+            if process > 0 { kill(-process, signal) }
+        }
+    }
+
+    /// Has Ctrl-Z stop the commands with this process, and `fg` go on with both.
+    static func passOnStops() {
+        _ = slots.count  // Made before the handlers need them.
+        var before = sigaction()
+        guard sigaction(SIGTSTP, nil, &before) == 0,
+            before.__sigaction_handler.sa_handler.map({ unsafeBitCast($0, to: Int.self) != 1 }) ?? true
+        else { return }
+        var action = sigaction()
+        action.sa_flags = Int32(SA_RESTART)
+        action.__sigaction_handler.sa_handler = { _ in
+            let number = errno
+            ChildSlots.send(SIGTSTP)
+            kill(getpid(), SIGSTOP)
+            errno = number
+        }
+        sigaction(SIGTSTP, &action, nil)
+        action.__sigaction_handler.sa_handler = { _ in
+            let number = errno
+            ChildSlots.send(SIGCONT)
+            errno = number
+        }
+        sigaction(SIGCONT, &action, nil)
+    }
+}

@@ -1,0 +1,370 @@
+#if CLI
+internal import Glibc
+internal import OverdriveBatch
+internal import OverdriveCore
+internal import Synchronization
+
+/// How `overdrive run` shows and keeps what commands print.
+struct RunForm: Sendable {
+    var isDry = false
+    var isVerbose = false
+    var isTagged = false
+    /// Passed on as it comes, or line by line, instead of kept until the command ends.
+    var streams: Streams = .kept
+    var folder: Bytes?
+    var variables: [Bytes] = []
+    /// The directory that takes each item's output in files.
+    var results: Bytes?
+
+    enum Streams: Sendable { case kept, passedOn, lines }
+}
+
+/// `overdrive run` once its arguments are understood.
+struct CommandBatch {
+    let template: CommandTemplate
+    /// The name under which a journal knows the job.
+    let name: String
+    /// Whether an item's name stands for several values.
+    let isSplit: Bool
+    let jobs: Int
+    let attempts: Int
+    let timeLimit: Double?
+    let form: RunForm
+    let gate: StartGate
+    let setup: BatchSetup
+
+    /// How long a command that something outside may have ended is held back, in hundredths of a second: the request that
+    /// ended it may be on its way to this process as well.
+    fileprivate static let holdBack = 100
+
+    /// - Parameter isRepeatable: Whether `items` gives the same list again: standard input does not.
+    func run(
+        items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, joblog: Bytes?
+    ) throws -> ExitStatus {
+        var options = try setup.options()
+        options.retry = BatchRetry(attempts: attempts)
+        options.parallelism = jobs
+        // A worker for each command: while it waits there is nothing else to do.
+        options.scheduler = try Scheduler(workers: jobs)
+        if form.streams != .kept, setup.progress == .auto { options.progress = .none }
+
+        let names = try list(items, isRepeatable: isRepeatable, &options)
+        guard let names else {
+            return try Processes.run(setup.processes ?? 1, journal: setup.directory ?? "")
+        }
+        ChildSlots.passOnStops()
+        let log = try joblog.map(JobLog.init)
+        let token = CancellationToken()
+        options.token = token
+        let worker = CommandWorker(self, names.count, token, log)
+        let job = BatchJob(
+            name: name, version: template.isExtended ? "2" : "1",
+            items: IndexedItems(names: names), itemName: { $0.name }
+        ) { item, attempt in try worker.perform(item.name, attempt, index: item.index) }
+
+        let output = OrderedOutput()
+        var failures = 0
+        let prints = options.shard.count == 1
+        let endsLines = options.progress == .bar && StandardError.isTerminal && isatty(STDOUT_FILENO) == 1
+        func show(_ index: Int, _ outcome: ChildProcess.Outcome) {
+            guard prints else { return }
+            let (text, errors) = (tagged(outcome.output, names[index]), tagged(outcome.errors, names[index]))
+            if !output.append(text) { token.cancel() }
+            // The bar begins its line anew: it would wipe out a last line without an end.
+            if endsLines, let last = text.last, last != 10 { output.append([10]) }
+            if !errors.isEmpty {
+                output.flush()
+                StandardError.write(errors)
+            }
+            if let results = form.results { Self.keep(outcome, number: index + 1, values(names[index]), in: results) }
+        }
+        let report = try setup.run { () throws(BatchError) in
+            try job.run(options) { index, result in
+                switch result {
+                case .success(let bytes):
+                    guard let (stamp, outcome) = Self.decode(bytes) else { return }
+                    show(index, outcome)
+                    log?.add(index, stamp, outcome, words(index, names))
+                case .failure(let failure):
+                    failures += 1
+                    output.flush()
+                    if let (stamp, outcome) = worker.failed.withLock({ $0.take(index) }) {
+                        show(index, outcome)
+                        output.flush()
+                        log?.add(index, stamp, outcome, words(index, names))
+                    } else {
+                        log?.add(index, failure: failure.description, words(index, names))
+                    }
+                    let tries = failure.attempts > 1 ? " (\(failure.attempts) attempts)" : ""
+                    StandardError.say(Self.shown(names[index]), "\(failure)\(tries)")
+                }
+                if !output.flush() { token.cancel() }
+            }
+        }
+        if let error = log?.finish(), output.flush() { throw error }
+        if let refusal = worker.refusal.withLock({ $0 }) {
+            output.flush()
+            throw refusal
+        }
+        if let status = setup.conclude(report, output, haltedWith: gate.haltCode) { return status }
+        exit(gate.haltCode ?? Int32(min(failures, 63)))
+    }
+
+    /// The items; nil where shards in processes of their own run them.
+    private func list(
+        _ items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, _ options: inout BatchOptions
+    ) throws -> [Bytes]? {
+        guard let directory = setup.directory else { return try items() }
+        // What standard input said once stands for all shards and runs.
+        var problem: BatchRefusal?
+        let manifest = try Manifest.frozen(in: directory) {
+            var builder = Manifest.Builder()
+            do throws(BatchRefusal) { for item in try items() { builder.append(item) } } catch {
+                problem = error
+            }
+            return builder
+        }
+        if let problem { throw problem }
+        if isRepeatable {
+            let now = try items()
+            // Blank lines were no items once.
+            guard now == Array(manifest) || now.filter({ !$0.isEmpty }) == Array(manifest) else {
+                throw BatchRefusal(.data, "\(directory): this journal is of another list of items: name another journal")
+            }
+        }
+        guard setup.processes == nil else { return nil }
+        options.weights = manifest.weights
+        return Array(manifest)
+    }
+
+    func values(_ name: Bytes) -> [Bytes] { isSplit ? ItemSources.values(name) : [name] }
+
+    private func words(_ index: Int, _ names: [Bytes]) -> [Bytes] {
+        template.words(values(names[index]), number: index + 1, slot: 1)
+    }
+
+    /// With `--tag`, the item and a tab before each line.
+    func tagged(_ text: Bytes, _ name: Bytes) -> Bytes {
+        guard form.isTagged, !text.isEmpty else { return text }
+        let tag = Bytes(values(name).joined(separator: [32])) + [9]
+        var result = tag
+        for (place, byte) in text.enumerated() {
+            result.append(byte)
+            if byte == 10, place + 1 < text.count { result += tag }
+        }
+        return result
+    }
+
+    /// An item in a message: its beginning, where it is long.
+    static func shown(_ name: Bytes) -> Bytes {
+        let most = 200
+        let text = Bytes(name.map { $0 == 9 ? 32 : $0 })
+        return text.count <= most ? text : text.prefix(most) + Bytes(ascii: "… (\(text.count) bytes)")
+    }
+
+    /// Writes DIR/1/VALUE/stdout, stderr and seq, as GNU parallel lays them out.
+    private static func keep(_ outcome: ChildProcess.Outcome, number: Int, _ values: [Bytes], in directory: Bytes) {
+        var path = String(decoding: directory, as: UTF8.self)
+        for (place, value) in values.enumerated() {
+            let name = value.flatMap { $0 == .slash ? Bytes(ascii: "+z") : $0 == 43 ? Bytes(ascii: "++") : [$0] }
+            path += "/\(place + 1)/" + String(decoding: name.prefix(Int(NAME_MAX)), as: UTF8.self)
+        }
+        guard Folder.make(path) else { return StandardError.say("\(path): making it failed: \(sentence(forError: errno))") }
+        for (name, text) in [("stdout", outcome.output), ("stderr", outcome.errors), ("seq", Bytes(ascii: "\(number)\n"))] {
+            let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            let error = file < 0 ? errno : StandardStreams.write(text[...], to: file) { false }
+            if file >= 0 { close(file) }
+            if error != 0 { StandardError.say("\(path)/\(name): writing failed: \(sentence(forError: error))") }
+        }
+    }
+
+    static func encode(_ stamp: Stamp, _ outcome: ChildProcess.Outcome) -> Bytes {
+        var bytes = Bytes()
+        func append(_ number: UInt64) { withUnsafeBytes(of: number.littleEndian) { bytes += $0 } }
+        append(stamp.start.bitPattern)
+        append(stamp.seconds.bitPattern)
+        append(UInt64(outcome.output.count))
+        return bytes + outcome.output + outcome.errors
+    }
+
+    /// What `encode` was given; nil for what it never wrote.
+    static func decode(_ bytes: Bytes) -> (Stamp, ChildProcess.Outcome)? {
+        guard bytes.count >= 24 else { return nil }
+        let numbers = bytes.withUnsafeBytes { raw in
+            (0..<3).map { UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+        }
+        guard numbers[2] <= UInt64(bytes.count - 24) else { return nil }
+        let end = 24 + Int(numbers[2])
+        return (
+            Stamp(start: Double(bitPattern: numbers[0]), seconds: Double(bitPattern: numbers[1])),
+            ChildProcess.Outcome(output: Bytes(bytes[24..<end]), errors: Bytes(bytes[end...]), status: 0)
+        )
+    }
+}
+
+/// What the last attempts of items that fail have printed, until they succeed or are given up, which is told in order.
+struct FailedCommands {
+    /// The most bytes that all of them keep; beyond it, one keeps no more than its last ones.
+    private static let most = 64 << 20
+    private static let mostBeyond = 4096
+    private var kept: [Int: (Stamp, ChildProcess.Outcome)] = [:]
+    private(set) var bytes = 0
+
+    mutating func keep(_ index: Int, _ stamp: Stamp, _ outcome: ChildProcess.Outcome) {
+        _ = take(index)
+        var outcome = outcome
+        if bytes > Self.most {
+            outcome.output = Self.end(of: outcome.output)
+            outcome.errors = Self.end(of: outcome.errors)
+        }
+        bytes += Self.size(outcome)
+        kept[index] = (stamp, outcome)
+    }
+
+    mutating func take(_ index: Int) -> (Stamp, ChildProcess.Outcome)? {
+        guard let found = kept.removeValue(forKey: index) else { return nil }
+        bytes -= Self.size(found.1)
+        return found
+    }
+
+    private static func size(_ outcome: ChildProcess.Outcome) -> Int { outcome.output.count + outcome.errors.count }
+
+    private static func end(of text: Bytes) -> Bytes {
+        guard text.count > mostBeyond else { return text }
+        return Bytes(ascii: "[\(text.count - mostBeyond) bytes are left out]\n") + text.suffix(mostBeyond)
+    }
+}
+
+/// Runs the commands of a batch, on the workers' threads.
+private final class CommandWorker: Sendable {
+    let failed = Mutex(FailedCommands())
+    /// Why the run cannot go on, whatever the items are.
+    let refusal = Mutex<BatchRefusal?>(nil)
+    private let batch: CommandBatch
+    private let total: Int
+    private let token: CancellationToken
+    private let log: JobLog?
+    /// Held while lines of a command under way are written.
+    private let lines = Mutex(())
+
+    init(_ batch: CommandBatch, _ total: Int, _ token: CancellationToken, _ log: JobLog?) {
+        (self.batch, self.total, self.token, self.log) = (batch, total, token, log)
+    }
+
+    func perform(_ item: Bytes, _ attempt: BatchAttempt, index: Int) throws -> Bytes {
+        func isEnding() -> Bool { token.isCancelled || attempt.token.isCancelled || StopSignals.received != nil }
+        guard batch.gate.enter(isEnding: isEnding) else {
+            // An item that has not begun is none that failed: the last command that runs ends the run.
+            while !isEnding() { usleep(10_000) }
+            throw CommandFailure(description: "the run was to end")
+        }
+        var counted: ChildProcess.Outcome?
+        defer { if batch.gate.leave(counted, of: total) { token.cancel() } }
+
+        let slot = ChildSlots.take()
+        defer { ChildSlots.leave(slot) }
+        let words = batch.template.words(batch.values(item), number: index + 1, slot: slot.number)
+        let line = Bytes(words.map(CommandTemplate.quoted).joined(separator: [32])) + [10]
+        if batch.form.isVerbose { StandardError.write(line) }
+        let (began, ticks) = (Stamp.now, Stamp.ticks)
+        let outcome =
+            batch.form.isDry
+            ? ChildProcess.Outcome(output: line, errors: [], status: 0)
+            : try start(words, item, index, slot, isEnding)
+        let stamp = Stamp(start: began, seconds: Stamp.ticks - ticks)
+
+        if outcome.isSuccess {
+            counted = outcome
+            log?.add(index, stamp, outcome, words)
+            failed.withLock { _ = $0.take(index) }
+            return CommandBatch.encode(stamp, outcome)
+        }
+        if outcome.mayBeEndedFromOutside, !outcome.isLate {
+            for _ in 0..<CommandBatch.holdBack where !isEnding() { usleep(10_000) }
+        }
+        guard outcome.isCrash || !isEnding() else { throw CommandFailure(description: outcome.sentence) }
+        failed.withLock { $0.keep(index, stamp, outcome) }
+        if attempt.number >= batch.attempts {
+            counted = outcome
+            log?.add(index, stamp, outcome, words)
+        }
+        let limit = outcome.isLate ? batch.timeLimit.map { "over its time limit of \(Duration.seconds($0)): " } : nil
+        let sentence = (limit ?? "") + outcome.sentence
+        if outcome.isCrash || batch.gate.countsAtEnd { throw CommandFault(description: sentence) }
+        throw CommandFailure(description: sentence)
+    }
+
+    private func start(
+        _ words: [Bytes], _ item: Bytes, _ index: Int, _ slot: ChildSlots.Slot, _ isEnding: () -> Bool
+    ) throws -> ChildProcess.Outcome {
+        var setting = ChildProcess.Setting(folder: batch.form.folder, limit: batch.timeLimit)
+        setting.variables = batch.form.variables
+        if !setting.variables.isEmpty {
+            setting.variables += [Bytes(ascii: "OVERDRIVE_SEQ=\(index + 1)"), Bytes(ascii: "OVERDRIVE_SLOT=\(slot.number)")]
+        }
+        switch batch.form.streams {
+        case .kept: break
+        case .passedOn: setting.streams = .passedOn
+        case .lines:
+            setting.streams = .lines { [self] output, errors in
+                lines.withLock { _ in
+                    let text = batch.tagged(output, item)
+                    _ = StandardStreams.write(text[...], to: STDOUT_FILENO) { StopSignals.received != nil }
+                    StandardError.write(batch.tagged(errors, item))
+                }
+            }
+        }
+        var looks = 0
+        while true {
+            do throws(ChildProcess.StartError) {
+                return try ChildProcess.run(words, setting, in: slot, shouldStop: isEnding)
+            } catch {
+                if error.isStopped { throw CommandFailure(description: error.sentence) }
+                if error.isShortage {
+                    stop(
+                        BatchRefusal(
+                            .system,
+                            "run: this process is short of files, memory or processes (\(sentence(forError: error.number))). "
+                                + "Give fewer --jobs, or raise the limit."))
+                    throw CommandFailure(description: error.sentence)
+                }
+                guard batch.template.isOfOneProgram, error.number != E2BIG else {
+                    throw CommandFailure(description: error.sentence)
+                }
+                // A program that is being replaced is there again in a moment.
+                looks += 1
+                if looks == 1 {
+                    usleep(100_000)
+                    continue
+                }
+                let program = String(decoding: words[0].printable, as: UTF8.self)
+                stop(BatchRefusal(error.number == ENOENT ? .noCommand : .notExecutable, "\(program): \(error.sentence)"))
+                throw CommandFailure(description: error.sentence)
+            }
+        }
+    }
+
+    /// Ends the run, with the first reason that there is.
+    private func stop(_ reason: BatchRefusal) {
+        refusal.withLock { if $0 == nil { $0 = reason } }
+        token.cancel()
+    }
+}
+
+/// Each item with its number, which is the key of what it left.
+private struct IndexedItems: RandomAccessCollection, Sendable {
+    var names: [Bytes]
+    var startIndex: Int { 0 }
+    var endIndex: Int { names.count }
+    subscript(index: Int) -> (index: Int, name: Bytes) { (index, names[index]) }
+}
+
+private struct CommandFailure: Error, CustomStringConvertible {
+    var description: String
+}
+
+/// A failure that counts although the run is told to end.
+private struct CommandFault: BatchFault, CustomStringConvertible {
+    var description: String
+}
+#endif

@@ -1,0 +1,108 @@
+internal import Glibc
+
+/// Where the items of `run` come from: words after `:::`, files after `::::`, or lines.
+struct ItemSources {
+    /// One source, and whether it goes along with the one before.
+    struct Origin {
+        var values: [Bytes] = []
+        var isFile: Bool
+        var isLinked: Bool
+    }
+
+    /// The words of the command.
+    var command: [Bytes] = []
+    var sources: [Origin] = []
+
+    /// Divides the words of the command line.
+    ///
+    /// - Parameter isPlain: Whether only the first `:::` is one.
+    init(_ words: [Bytes], isPlain: Bool) {
+        for word in words {
+            let text = word.count <= 6 ? String(decoding: word, as: UTF8.self) : ""
+            if isPlain ? text == ":::" && sources.isEmpty : [":::", ":::+", "::::", "::::+"].contains(text) {
+                sources.append(Origin(isFile: text.hasPrefix("::::"), isLinked: text.hasSuffix("+") && !sources.isEmpty))
+                continue
+            }
+            let isEscaped = !isPlain && ["\\:::", "\\:::+", "\\::::", "\\::::+"].contains(text)
+            let word = isEscaped ? Bytes(word.dropFirst()) : word
+            if sources.isEmpty { command.append(word) } else { sources[sources.count - 1].values.append(word) }
+        }
+    }
+
+    /// The values of each item: a row for each combination, the last source changing first.
+    ///
+    /// - Parameter lines: Reads a file.
+    func rows(_ lines: (Bytes) throws(BatchRefusal) -> [Bytes]) throws(BatchRefusal) -> [[Bytes]] {
+        // Linked sources are columns of one group; groups multiply.
+        var groups: [[[Bytes]]] = []
+        for source in sources {
+            var values = source.values
+            if source.isFile {
+                values = []
+                for file in source.values { values += try lines(file) }
+            }
+            if source.isLinked, let last = groups.popLast() {
+                groups.append(zip(last, values).map { $0 + [$1] })
+            } else {
+                groups.append(values.map { [$0] })
+            }
+        }
+        var rows: [[Bytes]] = [[]]
+        for group in groups { rows = rows.flatMap { row in group.map { row + $0 } } }
+        return rows
+    }
+
+    // MARK: - Rows as names
+
+    /// The name of an item with several values: a journal keeps names.
+    static func name(_ values: [Bytes]) -> Bytes {
+        Bytes(
+            values.map { value in
+                value.flatMap { $0 == 9 ? Bytes(ascii: "\\t") : $0 == 92 ? Bytes(ascii: "\\\\") : [$0] }
+            }.joined(separator: [9]))
+    }
+
+    /// The values that `name` was given.
+    static func values(_ name: Bytes) -> [Bytes] {
+        name.split(separator: 9, omittingEmptySubsequences: false).map { piece in
+            var value = Bytes()
+            var rest = piece
+            while let first = rest.popFirst() {
+                guard first == 92, let next = rest.popFirst() else {
+                    value.append(first)
+                    continue
+                }
+                value.append(next == UInt8(ascii: "t") ? 9 : next)
+            }
+            return value
+        }
+    }
+
+    /// A separator as `-d` and `--colsep` take it: `\n`, `\t`, `\0`, or bytes as they are.
+    static func separator(_ text: Bytes) -> Bytes {
+        switch String(decoding: text, as: UTF8.self) {
+        case "\\n": [10]
+        case "\\t": [9]
+        case "\\0": [0]
+        default: text
+        }
+    }
+
+    static func split(_ line: Bytes, at separator: Bytes) -> [Bytes] {
+        guard let first = separator.first else { return [line] }
+        var pieces: [Bytes] = []
+        var piece = Bytes()
+        var rest = line[...]
+        while let byte = rest.first {
+            if byte == first, rest.starts(with: separator) {
+                pieces.append(piece)
+                piece = []
+                rest = rest.dropFirst(separator.count)
+            } else {
+                piece.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        return pieces + [piece]
+    }
+}

@@ -1,0 +1,91 @@
+/// The words of `overdrive run` as its parser takes them. Users of xargs and GNU parallel write `-j4`, `-P 4` or `-n1`, and
+/// leave `--` out: options end at the first word of the command.
+enum RunWords {
+    /// Options with a value, by every name that they have.
+    private static let valued: [String: String] = [
+        "-j": "jobs", "--jobs": "jobs", "-P": "jobs", "--max-procs": "jobs", "-a": "items", "--arg-file": "items",
+        "--items": "items", "--attempts": "attempts", "--retries": "attempts", "--time-limit": "time-limit",
+        "--timeout": "time-limit", "--joblog": "joblog", "-n": "max-args", "--max-args": "max-args", "-N": "max-args",
+        "--max-replace-args": "max-args", "-C": "colsep", "--colsep": "colsep", "-I": "replace", "--replace": "replace",
+        "-d": "delimiter", "--delimiter": "delimiter", "--halt": "halt", "--delay": "delay", "--results": "results",
+        "--memfree": "memfree", "--load": "load", "--wd": "wd", "--workdir": "wd", "--env": "env", "--shell": "shell",
+        "--journal": "journal", "--shard": "shard", "--processes": "processes", "--progress": "progress",
+        "--report": "report", "--requeue": "requeue", "--shard-of": "shard-of",
+    ]
+    /// Options without a value.
+    private static let flags: [String: String] = [
+        "-0": "null", "--null": "null", "--plain": "plain", "--dry-run": "dry-run", "--dryrun": "dry-run", "--tag": "tag",
+        "--line-buffer": "line-buffer", "--lb": "line-buffer", "--linebuffer": "line-buffer", "--ungroup": "ungroup",
+        "-u": "ungroup", "-k": "keep-order", "--keep-order": "keep-order", "-t": "verbose", "--verbose": "verbose",
+        "-r": "no-run-if-empty", "--no-run-if-empty": "no-run-if-empty", "--bar": "progress=bar",
+        "--retry-failed": "retry-failed", "--help": "help", "-h": "help", "--will-cite": "keep-order",
+        "--group": "keep-order", "--version": "version",
+    ]
+    /// Options of GNU parallel and xargs that are not supported, and the remedy.
+    private static let refused: [String: String] = [
+        "-X": "Write -n N", "-m": "Write -n N", "--xargs": "Write -n N", "-L": "Write -n N", "-s": "Write -n N",
+        "-i": "Write -I STR", "-E": "End the list before the word", "-p": "Look at --dry-run first",
+        "--pipe": "Divide the input into files first", "--pipepart": "Divide the input into files first",
+        "-S": "Write submit slurm, or --shard I/N on each machine",
+        "--sshlogin": "Write submit slurm, or --shard I/N on each machine", "--tagstring": "Write --tag",
+        "--resume": "Write --journal DIR", "--resume-failed": "Write --journal DIR --retry-failed", "--eta": "Write --bar",
+    ]
+
+    /// This process's arguments without the program's name, those of `run` normalised.
+    static var ofProcess: [String] {
+        get throws(BatchRefusal) {
+            let words = RawArgument.ofProcess
+            return words.first == "run" ? try normalised(words) : words
+        }
+    }
+
+    /// `words`, which begin with `run`, with long options, their values after `=`, and `--` before the command.
+    static func normalised(_ words: [String]) throws(BatchRefusal) -> [String] {
+        var rest = words[...]
+        guard let verb = rest.popFirst() else { return words }
+        var result = [verb]
+        func value(of option: String) throws(BatchRefusal) -> String {
+            guard let value = rest.popFirst() else {
+                throw BatchRefusal(.usage, "run: \(option) needs a value. See overdrive help run.")
+            }
+            return value
+        }
+        while let word = rest.first {
+            if word == "--" || word == "-" || !word.hasPrefix("-") || word.isEmpty { break }
+            rest.removeFirst()
+            let name = String(word.prefix { $0 != "=" })
+            try refuse(name)
+            if word.hasPrefix("--") {
+                if let long = valued[name] {
+                    let value = name.count < word.count ? String(word.dropFirst(name.count + 1)) : try value(of: name)
+                    result.append("--\(long)=\(value)")
+                } else {
+                    result.append(flags[word].map { "--\($0)" } ?? word)
+                }
+                continue
+            }
+            // Letters after one dash: flags, and one that takes the rest or the next word.
+            var letters = word.dropFirst()
+            while let letter = letters.popFirst() {
+                let option = "-\(letter)"
+                try refuse(option)
+                if let flag = flags[option] {
+                    result.append("--\(flag)")
+                } else if let long = valued[option] {
+                    result.append("--\(long)=\(letters.isEmpty ? try value(of: option) : String(letters))")
+                    letters = ""
+                } else {
+                    throw BatchRefusal(
+                        .usage, "run: there is no option \(option) ('\(word)'). See overdrive help run; a command begins after --.")
+                }
+            }
+        }
+        if rest.first != "--", !rest.isEmpty { result.append("--") }
+        return result + rest
+    }
+
+    private static func refuse(_ option: String) throws(BatchRefusal) {
+        guard let remedy = refused[option] else { return }
+        throw BatchRefusal(.usage, "run: \(option) is not supported. \(remedy).")
+    }
+}

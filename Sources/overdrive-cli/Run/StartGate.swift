@@ -1,0 +1,138 @@
+internal import Glibc
+internal import Synchronization
+
+/// When `--halt` ends a run.
+struct HaltRule: Sendable {
+    enum Counted: Sendable { case fail, success, done }
+    var endsCommands: Bool
+    var counted: Counted
+    /// So many, or so many of a hundred.
+    var limit: Int
+    var isPercent: Bool
+
+    /// Reads `now,fail=1` or `soon,fail=20%`; nil for anything else. `never` has no rule.
+    init?(_ text: String) {
+        let parts = text.split(separator: ",", maxSplits: 1)
+        guard parts.count == 2, parts[0] == "now" || parts[0] == "soon" else { return nil }
+        let pair = parts[1].split(separator: "=", maxSplits: 1)
+        guard pair.count == 2 else { return nil }
+        switch pair[0] {
+        case "fail": counted = .fail
+        case "success": counted = .success
+        case "done": counted = .done
+        default: return nil
+        }
+        isPercent = pair[1].hasSuffix("%")
+        guard let limit = Int(isPercent ? pair[1].dropLast() : pair[1]), limit >= 1, !isPercent || limit <= 100 else {
+            return nil
+        }
+        (self.limit, endsCommands) = (limit, parts[0] == "now")
+    }
+}
+
+/// Lets commands begin, and counts how they end: `--delay`, `--load`, `--memfree` and `--halt`.
+final class StartGate: Sendable {
+    private struct State {
+        var nextStart = 0.0
+        var running = 0
+        var failed = 0
+        var succeeded = 0
+        var haltCode: Int32?
+    }
+
+    private let delay: Double
+    private let mostLoad: Double?
+    private let leastMemory: Double?
+    private let halt: HaltRule?
+    private let state = Mutex(State())
+
+    init(delay: Double, mostLoad: Double?, leastMemory: Double?, halt: HaltRule?) {
+        (self.delay, self.mostLoad, self.leastMemory, self.halt) = (delay, mostLoad, leastMemory, halt)
+    }
+
+    /// The exit code of the command that `--halt` ended the run for; nil while it has not.
+    var haltCode: Int32? { state.withLock { $0.haltCode } }
+
+    /// Whether a failure counts although the run ends: `--halt` ends it for failures.
+    var countsAtEnd: Bool { haltCode != nil || halt?.counted == .fail || halt?.counted == .done }
+
+    /// Waits until a command may begin.
+    ///
+    /// - Returns: Whether it may: not when the run halts or is told to end.
+    func enter(isEnding: () -> Bool) -> Bool {
+        while !isEnding() {
+            guard haltCode == nil else { return false }
+            guard hasRoom else {
+                usleep(200_000)
+                continue
+            }
+            let now = Stamp.ticks
+            let wait = state.withLock { state -> Double? in
+                guard state.haltCode == nil else { return nil }
+                if now < state.nextStart { return state.nextStart - now }
+                state.nextStart = now + delay
+                state.running += 1
+                return 0
+            }
+            guard let wait else { return false }
+            if wait == 0 { return true }
+            usleep(useconds_t(min(wait, 0.1) * 1e6) + 1)
+        }
+        return false
+    }
+
+    /// Notes how a command ended.
+    ///
+    /// - Parameters:
+    ///   - outcome: How; nil when it does not count.
+    ///   - total: How many items there are.
+    /// - Returns: Whether the run is to end now.
+    func leave(_ outcome: ChildProcess.Outcome?, of total: Int) -> Bool {
+        state.withLock { state in
+            state.running -= 1
+            if let outcome {
+                if outcome.isSuccess { state.succeeded += 1 } else { state.failed += 1 }
+                if state.haltCode == nil, let halt {
+                    let count =
+                        switch halt.counted {
+                        case .fail: state.failed
+                        case .success: state.succeeded
+                        case .done: state.failed + state.succeeded
+                        }
+                    let isReached = halt.isPercent ? count * 100 >= halt.limit * max(1, total) : count >= halt.limit
+                    if isReached {
+                        state.haltCode = Int32(outcome.signal != 0 ? 128 + outcome.signal : outcome.exitCode)
+                    }
+                }
+            }
+            return state.haltCode != nil && (halt?.endsCommands == true || state.running == 0)
+        }
+    }
+
+    private var hasRoom: Bool {
+        if let mostLoad {
+            var load = 0.0
+            if getloadavg(&load, 1) == 1, load > mostLoad { return false }
+        }
+        guard let leastMemory, let text = Self.contents("/proc/meminfo") else { return true }
+        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("MemAvailable:") }),
+            let kilobytes = line.split(separator: " ").dropFirst().first.flatMap({ Double($0) })
+        else { return true }
+        return kilobytes * 1024 >= leastMemory
+    }
+
+    private static func contents(_ path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return Manifest.readAll(file).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A size such as 2G or 512M, in bytes; nil for anything else.
+    static func size(_ text: String) -> Double? {
+        let powers: [Character: Double] = ["k": 1, "m": 2, "g": 3, "t": 4]
+        let power = text.last.flatMap { powers[Character($0.lowercased())] } ?? 0
+        guard let number = Double(power > 0 ? text.dropLast() : text[...]), number >= 0 else { return nil }
+        return (0..<Int(power)).reduce(number) { size, _ in size * 1024 }
+    }
+}

@@ -1,0 +1,117 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive run, for those who know xargs and GNU parallel")
+struct RunOptionTests {
+    private let tree: TemporaryTree
+
+    init() throws { tree = try TemporaryTree() }
+
+    private func run(_ arguments: [String], input: String = "") throws -> Command.Outcome {
+        try tree.write("input", input)
+        return try tree.overdrive(["run"] + arguments, input: "input").run()
+    }
+
+    @Test("replaces the strings of GNU parallel")
+    func places() throws {
+        let items = [":::", "x/a.tar.gz", "b", "c.d/e"]
+        #expect(try run(["-j1", "echo", "{.}"] + items).lines == ["x/a.tar", "b", "c.d/e"])
+        #expect(try run(["-j1", "echo", "{/}"] + items).lines == ["a.tar.gz", "b", "e"])
+        #expect(try run(["-j1", "echo", "{//}"] + items).lines == ["x", ".", "c.d"])
+        #expect(try run(["-j1", "echo", "{/.}"] + items).lines == ["a.tar", "b", "e"])
+        #expect(try run(["-j1", "echo", "{#}-{%}.mp3"] + items).lines == ["1-1.mp3", "2-1.mp3", "3-1.mp3"])
+        #expect(try run(["echo", "{2}"] + items).lines == ["{2} x/a.tar.gz", "{2} b", "{2} c.d/e"])
+        #expect(try run(["--plain", "echo", "{.}{}", ":::", "a", ":::"]).lines == ["{.}a", "{.}:::"])
+        #expect(try run(["-I", "@", "echo", "{}@", ":::", "a"]).lines == ["{}a"])
+        #expect(try run(["-I@", "echo", "@@", ":::", "a"]).lines == ["aa"])
+    }
+
+    @Test("several sources give each combination, linked ones go along with each other")
+    func sources() throws {
+        #expect(try run(["echo", "{2}{1}", ":::", "a", "b", ":::", "1", "2"]).lines == ["1a", "2a", "1b", "2b"])
+        #expect(try run(["echo", ":::", "a", "b", ":::+", "1", "2", "3"]).lines == ["a 1", "b 2"])
+        try tree.write("list", "x\ny z\n")
+        #expect(try run(["echo", "{}", "::::", "list"]).lines == ["x", "y z"])
+        #expect(try run(["echo", "{1}{2}", "::::", "list", ":::", "1"]).lines == ["x1", "y z1"])
+        #expect(try run(["echo", ":::", "\\:::"]).lines == [":::"])
+    }
+
+    @Test("gives a command several items with -n, divides lines with --colsep, and ends items where -d says")
+    func columns() throws {
+        #expect(try run(["-n2", "echo", "{1}-{2}", ":::", "1", "2", "3"]).lines == ["1-2", "3-"])
+        #expect(try run(["-n", "2", "printf", "[%s]"], input: "a b\nc\nd\n").text == "[a b][c][d]")
+        #expect(try run(["--colsep", ",", "echo", "{2}{1}{3}"], input: "a,b\nc,d,e\n").lines == ["ba", "dce"])
+        #expect(try run(["-C", "\\t", "echo", "{2}"], input: "a\tb\\\n").lines == ["b\\"])
+        #expect(try run(["-d", ",", "printf", "[%s]"], input: "a,,b").text == "[a][][b]")
+    }
+
+    @Test("keeps blank lines, as its peers do, and leaves them out with -r")
+    func blankLines() throws {
+        #expect(try run(["printf", "[%s]"], input: "a\n\nb\n").text == "[a][][b]")
+        #expect(try run(["-r", "printf", "[%s]"], input: "a\n\nb\n").text == "[a][b]")
+    }
+
+    @Test("options end at the first word of the command, and may be joined as xargs has them")
+    func words() throws {
+        #expect(try run(["-0P2", "echo", "-n", "--jobs"], input: "a\0b\0").text == "--jobs a--jobs b")
+        #expect(
+            try RunWords.normalised(["run", "-kj50%", "--timeout", "3", "-n1", "--", "-j"])
+                == ["run", "--keep-order", "--jobs=50%", "--time-limit=3", "--max-args=1", "--", "-j"])
+        for jobs in ["50%", "+1", "-1", "400%"] { #expect(try run(["-j", jobs, "echo", ":::", "a"]).text == "a\n") }
+    }
+
+    @Test("refuses what it does not support by name, with the line to write")
+    func refused() throws {
+        for (arguments, words) in [
+            (["--pipe", "cat"], "--pipe is not supported"), (["-S", "host", "echo"], "-S is not supported"),
+            (["-X", "echo"], "-X is not supported"), (["echo", "{= s/a/b/ =}", ":::", "a"], "no Perl"),
+            (["echo", "{1.}", ":::", "a", ":::", "b"], "({1.}). Write {.}"),
+            (["gzip {} | cat", ":::", "a"], "Write --shell 'gzip {} | cat'"), (["-y", "echo"], "no option -y"),
+            (["-u", "--journal", "j", "echo", ":::", "a"], "leave --journal out"), (["--halt", "later", "echo"], "--halt takes"),
+        ] { try run(arguments).expectRefusal(64, saying: words, of: arguments) }
+    }
+
+    @Test("--shell runs a line with /bin/sh, in which an item is one word whatever it has")
+    func shell() throws {
+        let item = "a'b; echo $(id)"
+        #expect(try run(["--shell", "echo {} | cat", ":::", item]).lines == [item])
+        #expect(try run(["--shell", "echo", ":::", item]).lines == [item])
+        #expect(try run(["--dry-run", "echo", "a b", ":::", "x y"]).text == "echo 'a b' 'x y'\n")
+    }
+
+    @Test("--halt ends the run after so many failures, with the exit code of the last of them")
+    func halt() throws {
+        let now = try run(["-j1", "--halt", "now,fail=2", "sh", "-c", "echo $0; exit $0", ":::", "0", "3", "4", "5", "0"])
+        #expect(now.status == 4 && now.lines == ["0", "3", "4"], "\(now.errors)")
+        let both = try run(["-j2", "--halt", "now,fail=1", "sh", "-c", "[ $0 = 1 ] && exit 9; sleep 1000", ":::", "2", "1"])
+        #expect(both.status == 9 && both.seconds < 60)
+        let soon = try run(["-j2", "--halt", "soon,fail=1", "sh", "-c", "[ $0 = 1 ] && exit 9; sleep 0.3; echo $0", ":::", "2", "1", "3"])
+        #expect(soon.status == 9 && soon.lines == ["2"], "\(soon.errors)")
+    }
+
+    @Test("tags lines, prints them as they come, and keeps each output in files")
+    func output() throws {
+        #expect(try run(["--tag", "printf", "1\\n2", ":::", "a"]).text == "a\t1\na\t2")
+        let lines = try run(["-j2", "--lb", "--tag", "sh", "-c", "echo 1; sleep 0.$0; echo 2", ":::", "9", "3"])
+        #expect(lines.lines.sorted() == ["3\t1", "3\t2", "9\t1", "9\t2"] && lines.lines.last == "9\t2")
+        #expect(try run(["-u", "-t", "echo", ":::", "a"]).text == "a\n")
+        #expect(try run(["--results", "out", "echo", ":::", "a/b"]).text == "a/b\n")
+        #expect(try Command("cat", ["\(tree.path)/out/1/a+zb/stdout", "\(tree.path)/out/1/a+zb/seq"]).run().lines == ["a/b", "1"])
+    }
+
+    @Test("gives commands a folder and variables, their limit of open files, and a pause between them")
+    func surroundings() throws {
+        try tree.makeDirectory("folder")
+        #expect(try run(["--wd", "folder", "sh", "-c", "basename $PWD", ":::", "a"]).lines == ["folder"])
+        #expect(try run(["--wd", "nowhere", "pwd", ":::", "a"]).status == 66)
+        #expect(try run(["-j1", "--env", "A=b", "sh", "-c", "echo $A$OVERDRIVE_SEQ$OVERDRIVE_SLOT", ":::", "a", "b"]).lines == ["b11", "b21"])
+        let outcome = try tree.shell("ulimit -Sn 100; \(Command.overdrivePath) run -j90 sh -c 'sleep 0.3; ulimit -Sn' ::: $(seq 90) | sort -u")
+        #expect(outcome.lines == ["100"], "\(outcome.errors)")
+        #expect(try run(["-j2", "--delay", "0.2", "true", ":::", "a", "b", "c"]).seconds >= 0.4)
+        #expect(try run(["--memfree", "1k", "--load", "100000", "echo", ":::", "a"]).text == "a\n")
+    }
+}
+#endif

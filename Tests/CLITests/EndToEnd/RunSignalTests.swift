@@ -1,0 +1,143 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive run, its signals and shortages")
+struct RunSignalTests {
+    private let tree: TemporaryTree
+
+    init() throws { tree = try TemporaryTree() }
+
+    private func waitFor(_ name: String) { while access("\(tree.path)/\(name)", F_OK) != 0 { usleep(5000) } }
+
+    @Test("an end that a signal to all of them brought is nobody's failure", arguments: [SIGTERM, SIGINT, SIGHUP])
+    func signalToAll(signal: Int32) throws {
+        let script = "echo $$ >draft.$0; mv draft.$0 pid.$0; [ -e quick ] || exec sleep 1000; echo $0"
+        let arguments = ["run", "-j2", "--journal", "j", "sh", "-c", script, ":::", "a", "b"]
+        let running = try tree.overdrive(arguments).start()
+        for name in ["pid.a", "pid.b"] { waitFor(name) }
+        for name in ["a", "b"] {
+            kill(try #require(Int32(Command("cat", ["\(tree.path)/pid.\(name)"]).run().lines[0])), signal)
+        }
+        usleep(200_000)
+        running.send(signal)
+        #expect(try running.wait().status == 130)
+        try tree.write("quick")
+        let again = try tree.overdrive(arguments).run()
+        #expect(again.status == 0 && again.lines == ["a", "b"], "\(again.errors)")
+    }
+
+    @Test("a command that a signal reached alone has failed, and a crash has whenever it comes")
+    func signalToOne() throws {
+        for name in ["KILL", "TERM", "SEGV"] {
+            let outcome = try tree.overdrive(["run", "sh", "-c", "kill -\(name) $$", ":::", "x"]).run()
+            #expect(outcome.status == 1 && outcome.errors.hasPrefix("overdrive: x: ended by "), "\(outcome.errors)")
+        }
+        let script = "trap 'kill -SEGV $$' TERM; : >began; while :; do sleep 0.05; done"
+        let running = try tree.overdrive(["run", "--journal", "j", "sh", "-c", script, ":::", "x"]).start()
+        waitFor("began")
+        running.send(SIGTERM)
+        _ = try running.wait()
+        let status = try tree.overdrive(["status", "j"]).run()
+        #expect(status.lines.last?.split(separator: " ") == ["all", "1", "0", "1"], "\(status.text)")
+    }
+
+    @Test("Ctrl-\\ ends the run and its commands without a backtrace")
+    func quit() throws {
+        let running = try tree.overdrive(["run", "sh", "-c", "echo $$ >draft; mv draft pid; exec sleep 1000", ":::", "x"]).start()
+        waitFor("pid")
+        running.send(SIGQUIT)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130 && outcome.errorLines.count == 1, "\(outcome.errors)")
+        let process = try #require(Int32(Command("cat", ["\(tree.path)/pid"]).run().lines[0]))
+        #expect(kill(process, 0) != 0 && errno == ESRCH)
+    }
+
+    @Test("Ctrl-Z stops the commands as well, and fg goes on with them")
+    func stop() throws {
+        let running = try tree.overdrive(["run", "sh", "-c", "echo $$ >draft; mv draft pid; exec sleep 1", ":::", "x"]).start()
+        waitFor("pid")
+        let process = try Command("cat", ["\(tree.path)/pid"]).run().lines[0]
+        func state() throws -> String {
+            try Command("sh", ["-c", "read -r _ _ state _ </proc/\(process)/stat && echo $state"]).run().lines.joined()
+        }
+        running.send(SIGTSTP)
+        while try state() != "T" { usleep(5000) }
+        running.send(SIGCONT)
+        #expect(try running.wait().status == 0)
+    }
+
+    @Test("shards end with the process that divided the job, however early it is told to end, and however it ends")
+    func orphans() throws {
+        let arguments = ["run", "--journal", "j", "--processes", "2", "-j1", "sh", "-c", "echo $$ >draft.$0; mv draft.$0 pid.$0; exec sleep 1000", ":::", "a", "b", "c", "d"]
+        var running = try tree.overdrive(arguments).start()
+        while try tree.shell("ls pid.*").lines.count < 2 { usleep(5000) }
+        running.send(SIGKILL)
+        _ = try running.wait()
+        for process in try tree.shell("cat pid.*").lines {
+            let number = try #require(Int32(process))
+            while kill(number, 0) == 0 { usleep(10_000) }
+        }
+        for pause in [0, 10_000, 50_000] as [useconds_t] {
+            running = try tree.overdrive(arguments).start()
+            while running.pollingThreads == 0 { usleep(500) }
+            usleep(pause)
+            running.send(SIGTERM)
+            #expect(try running.wait().status == 130)
+        }
+    }
+
+    @Test("a command that is not there ends the run with 127 before anything is recorded")
+    func noCommand() throws {
+        let arguments = ["run", "--journal", "j", "./tool", ":::", "a", "b"]
+        let missing = try tree.overdrive(arguments).run()
+        missing.expectRefusal(127, saying: "overdrive: ./tool: cannot be started: No such file or directory")
+        try tree.write("tool", "#!/bin/sh\necho $1\n", mode: 0o644)
+        #expect(try tree.overdrive(arguments).run().status == 126)
+        try tree.write("tool2", "#!/bin/sh\necho $1\n", mode: 0o755)
+        _ = try tree.shell("mv tool2 tool")
+        #expect(try tree.overdrive(arguments).run().lines == ["a", "b"])
+    }
+
+    @Test("holds commands back when descriptors are short, and blames no item")
+    func fewDescriptors() throws {
+        let outcome = try tree.shell("ulimit -n 60; \(Command.overdrivePath) run -j50 sh -c 'sleep 0.05; echo $0' ::: $(seq 200)")
+        #expect(outcome.status == 0 && outcome.lines == (1...200).map(String.init), "\(outcome.errors)")
+    }
+
+    @Test("the log has each failed command of earlier runs, and no clock makes a line of it wrong")
+    func joblog() throws {
+        let arguments = ["run", "--journal", "j", "--joblog", "log", "sh", "-c", "exit $0", ":::", "0", "3"]
+        for _ in 0..<2 {
+            #expect(try tree.overdrive(arguments).run().status == 1)
+            let lines = try Command("sort", ["-n", "\(tree.path)/log"]).run().lines.map { $0.split(separator: "\t").map(String.init) }
+            #expect(lines.count == 3 && lines[1][6] == "0" && lines[2][6] == "3", "\(lines)")
+        }
+        for number in [-5.25, .nan, .infinity, 1e300] { #expect(!JobLog.thousandths(number).hasPrefix("-")) }
+        #expect(JobLog.thousandths(1.0625) == "1.063" && JobLog.thousandths(-1) == "0.000")
+    }
+
+    @Test("the log has a line of a command while others run")
+    func earlyLog() throws {
+        let running = try tree.overdrive(["run", "-j2", "--joblog", "log", "sh", "-c", "[ $0 = 2 ] || sleep 1000", ":::", "1", "2"]).start()
+        while try tree.shell("grep -c '^2' log").text != "1\n" { usleep(5000) }
+        running.send(SIGTERM)
+        #expect(try running.wait().status == 130)
+    }
+
+    @Test("refuses a journal that is divided otherwise, and names a long item by its beginning")
+    func otherShards() throws {
+        func call(_ shard: String) throws -> Command.Outcome {
+            try tree.overdrive(["run", "--journal", "j", "--shard", shard, "true", ":::", "a", "b"]).run()
+        }
+        #expect(try call("0/3").status == 0)
+        try call("0/4").expectRefusal(65, saying: "it has 3 shards, not 4")
+        for index in 1...2 { #expect(try call("\(index)/3").status == 0) }
+        #expect(try tree.overdrive(["merge", "j"]).run().status == 0)
+        let long = try tree.overdrive(["run", "false", ":::", String(repeating: "x", count: 100_000)]).run()
+        #expect(long.errors.utf8.count < 400 && long.errors.contains("… (100000 bytes): exit code 1"), "\(long.errors)")
+    }
+}
+#endif
