@@ -67,6 +67,11 @@ let package = Package(
             name: "CFileReading",
             path: "Sources/overdrive-cli/system"
         ),
+        .target(
+            name: "CCommandSystem",
+            path: "Sources/overdrive-cli/native",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .systemLibrary(
             name: "CCrypto",
             path: "Sources/overdrive-cli/crypto",
@@ -154,6 +159,7 @@ let package = Package(
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
+                "CCommandSystem",
                 .target(name: "CCrypto", condition: command),
                 "CFileReading",
                 .target(name: "CXXHash", condition: command),
@@ -162,7 +168,7 @@ let package = Package(
                 "OverdriveTerminal",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
             ],
-            exclude: ["crypto", "system", "xxhash"],
+            exclude: ["crypto", "native", "system", "xxhash"],
             swiftSettings: swiftSettings
         ),
         .target(

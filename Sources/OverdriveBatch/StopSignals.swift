@@ -28,7 +28,7 @@ package enum StopSignals {
     }
 
     /// Takes the signals over, unless whoever started this process had them ignored.
-    static func listen() {
+    package static func listen() {
         listening.withLock(orAnew: (0, [])) { listening in
             listening.runs += 1
             guard listening.runs == 1 else { return }

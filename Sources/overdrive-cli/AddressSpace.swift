@@ -1,5 +1,5 @@
 #if CLI
-internal import CFileReading
+internal import CCommandSystem
 internal import Glibc
 
 /// The limit of the address space, `ulimit -v`, under which threads compete with small allocations.

@@ -46,6 +46,7 @@ enum Main {
         Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
             let arguments = ChecksumCommand.withLists(try RunWords.ofProcess)
+            if ["run", "checksum"].contains(arguments.first) { endEarlyRequests() }
             try refuseDashedNames(arguments)
             var command = try OverdriveCommand.parseAsRoot(arguments)
             try command.run()
@@ -56,6 +57,17 @@ enum Main {
             exit(refusal.status.rawValue)
         } catch {
             exit(report(error))
+        }
+    }
+
+    /// Has a request to end that comes before the run listens end this process with the code that later ones have.
+    private static func endEarlyRequests() {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            var action = sigaction()
+            guard sigaction(signal, nil, &action) == 0,
+                action.__sigaction_handler.sa_handler.map({ unsafeBitCast($0, to: Int.self) != 1 }) ?? true
+            else { continue }
+            Glibc.signal(signal) { _ in _exit(ExitStatus.interrupted.rawValue) }
         }
     }
 

@@ -1,3 +1,4 @@
+internal import CCommandSystem
 internal import CFileReading
 internal import Glibc
 

@@ -1,5 +1,5 @@
 #if CLI
-internal import CFileReading
+internal import CCommandSystem
 internal import Glibc
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 #if CLI
 internal import ArgumentParser
-internal import CFileReading
+internal import CCommandSystem
 internal import Glibc
 internal import OverdriveBatch
 

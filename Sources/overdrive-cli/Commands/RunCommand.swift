@@ -250,9 +250,17 @@ struct RunCommand: ParsableCommand {
                     delay: delay, mostLoad: load.flatMap(Self.loadLimit), leastMemory: memfree.flatMap(StartGate.size),
                     halt: HaltRule(halt)),
                 setup: batch)
+            if isStream(given) { return try batch.run(LineStream(STDIN_FILENO, end: null ? 0 : 10), joblog: joblog?.bytes) }
             let isRepeatable = !given.sources.isEmpty || self.items.map { $0.bytes != Roots.standardInput } ?? false
             return try batch.run(items: names, isRepeatable: isRepeatable, joblog: joblog?.bytes)
         }
+    }
+
+    /// Whether commands begin before the last item is read. A journal, a shard, a report and a bar need the whole list.
+    private func isStream(_ given: ItemSources) -> Bool {
+        given.sources.isEmpty && items.map { $0.bytes == Roots.standardInput } ?? true && batch.journal == nil
+            && batch.report == nil && batch.progress == .auto && maxArgs == 1 && colsep == nil && delimiter == nil
+            && !noRunIfEmpty && !halt.hasSuffix("%")
     }
 
     private var form: RunForm {

@@ -60,54 +60,55 @@ struct CommandBatch {
         let job = BatchJob(
             name: name, version: template.isExtended ? "2" : "1",
             items: IndexedItems(names: names), itemName: { $0.name }
-        ) { item, attempt in try worker.perform(item.name, attempt, index: item.index) }
-
-        let output = OrderedOutput()
-        var failures = 0
-        let prints = options.shard.count == 1
-        let endsLines = options.progress == .bar && StandardError.isTerminal && isatty(STDOUT_FILENO) == 1
-        func show(_ index: Int, _ outcome: ChildProcess.Outcome) {
-            guard prints else { return }
-            let (text, errors) = (tagged(outcome.output, names[index]), tagged(outcome.errors, names[index]))
-            if !output.append(text) { token.cancel() }
-            // The bar begins its line anew: it would wipe out a last line without an end.
-            if endsLines, let last = text.last, last != 10 { output.append([10]) }
-            if !errors.isEmpty {
-                output.flush()
-                StandardError.write(errors)
+        ) { item, attempt in
+            try worker.perform(item.name, number: attempt.number, index: item.index) {
+                token.isCancelled || attempt.token.isCancelled || StopSignals.received != nil
             }
-            if let results = form.results { Self.keep(outcome, number: index + 1, values(names[index]), in: results) }
         }
+
+        let printer = OutcomePrinter(self, token, worker, log, progress: options.progress, prints: options.shard.count == 1)
         let report = try setup.run { () throws(BatchError) in
             try job.run(options) { index, result in
                 switch result {
-                case .success(let bytes):
-                    guard let (stamp, outcome) = Self.decode(bytes) else { return }
-                    show(index, outcome)
-                    log?.add(index, stamp, outcome, words(index, names))
+                case .success(let bytes): printer.success(index, names[index], bytes)
                 case .failure(let failure):
-                    failures += 1
-                    output.flush()
-                    if let (stamp, outcome) = worker.failed.withLock({ $0.take(index) }) {
-                        show(index, outcome)
-                        output.flush()
-                        log?.add(index, stamp, outcome, words(index, names))
-                    } else {
-                        log?.add(index, failure: failure.description, words(index, names))
-                    }
                     let tries = failure.attempts > 1 ? " (\(failure.attempts) attempts)" : ""
-                    StandardError.say(Self.shown(names[index]), "\(failure)\(tries)")
+                    printer.failure(index, names[index], "\(failure)", tries)
                 }
-                if !output.flush() { token.cancel() }
             }
         }
-        if let error = log?.finish(), output.flush() { throw error }
-        if let refusal = worker.refusal.withLock({ $0 }) {
-            output.flush()
-            throw refusal
+        try printer.finish()
+        if let status = setup.conclude(report, printer.output, haltedWith: gate.haltCode) { return status }
+        exit(gate.haltCode ?? Int32(min(printer.failures, 63)))
+    }
+
+    /// Runs a command for each line of standard input as it comes.
+    func run(_ lines: LineStream, joblog: Bytes?) throws -> ExitStatus {
+        StopSignals.listen()
+        ChildSlots.passOnStops()
+        let log = try joblog.map(JobLog.init)
+        let token = CancellationToken()
+        // How many items there will be is not known: nothing is a share of them.
+        let worker = CommandWorker(self, .max, token, log)
+        let printer = OutcomePrinter(self, token, worker, log, progress: .none, prints: true)
+        let stream = StreamRun(self, worker, token, try Scheduler(workers: jobs))
+        let done = try stream.run(lines.next) { index, name, result in
+            switch result {
+            case .success(let bytes): printer.success(index, name, bytes)
+            case .failure(let failure): printer.failure(index, name, failure.sentence, failure.tries)
+            }
         }
-        if let status = setup.conclude(report, output, haltedWith: gate.haltCode) { return status }
-        exit(gate.haltCode ?? Int32(min(failures, 63)))
+        try printer.finish()
+        if let status = printer.output.status { return status }
+        if let code = gate.haltCode, StopSignals.received == nil {
+            StandardError.say("halted: \(Quantity.count(done)) items are done")
+            exit(code)
+        }
+        if StopSignals.received != nil || printer.output.error == EINTR {
+            StandardError.say("interrupted: \(Quantity.count(done)) items are done")
+            return .interrupted
+        }
+        exit(Int32(min(printer.failures, 63)))
     }
 
     /// The items; nil where shards in processes of their own run them.
@@ -139,8 +140,8 @@ struct CommandBatch {
 
     func values(_ name: Bytes) -> [Bytes] { isSplit ? ItemSources.values(name) : [name] }
 
-    private func words(_ index: Int, _ names: [Bytes]) -> [Bytes] {
-        template.words(values(names[index]), number: index + 1, slot: 1)
+    func words(_ index: Int, _ name: Bytes) -> [Bytes] {
+        template.words(values(name), number: index + 1, slot: 1)
     }
 
     /// With `--tag`, the item and a tab before each line.
@@ -163,7 +164,7 @@ struct CommandBatch {
     }
 
     /// Writes DIR/1/VALUE/stdout, stderr and seq, as GNU parallel lays them out.
-    private static func keep(_ outcome: ChildProcess.Outcome, number: Int, _ values: [Bytes], in directory: Bytes) {
+    static func keep(_ outcome: ChildProcess.Outcome, number: Int, _ values: [Bytes], in directory: Bytes) {
         var path = String(decoding: directory, as: UTF8.self)
         for (place, value) in values.enumerated() {
             let name = value.flatMap { $0 == .slash ? Bytes(ascii: "+z") : $0 == 43 ? Bytes(ascii: "++") : [$0] }
@@ -235,8 +236,73 @@ struct FailedCommands {
     }
 }
 
+/// Prints what becomes of items, in their order, on the thread that calls.
+private final class OutcomePrinter {
+    let output = OrderedOutput()
+    private(set) var failures = 0
+    private let batch: CommandBatch
+    private let token: CancellationToken
+    private let worker: CommandWorker
+    private let log: JobLog?
+    private let prints: Bool
+    private let endsLines: Bool
+
+    init(
+        _ batch: CommandBatch, _ token: CancellationToken, _ worker: CommandWorker, _ log: JobLog?, progress: BatchProgress,
+        prints: Bool
+    ) {
+        (self.batch, self.token, self.worker, self.log, self.prints) = (batch, token, worker, log, prints)
+        endsLines = progress == .bar && StandardError.isTerminal && isatty(STDOUT_FILENO) == 1
+    }
+
+    func success(_ index: Int, _ name: Bytes, _ bytes: Bytes) {
+        guard let (stamp, outcome) = CommandBatch.decode(bytes) else { return }
+        show(index, name, outcome)
+        log?.add(index, stamp, outcome, batch.words(index, name))
+        if !output.flush() { token.cancel() }
+    }
+
+    func failure(_ index: Int, _ name: Bytes, _ sentence: String, _ tries: String) {
+        failures += 1
+        output.flush()
+        if let (stamp, outcome) = worker.failed.withLock({ $0.take(index) }) {
+            show(index, name, outcome)
+            output.flush()
+            log?.add(index, stamp, outcome, batch.words(index, name))
+        } else {
+            log?.add(index, failure: sentence, batch.words(index, name))
+        }
+        StandardError.say(CommandBatch.shown(name), sentence + tries)
+        if !output.flush() { token.cancel() }
+    }
+
+    /// - Throws: Why the log cannot be written, or the run cannot go on.
+    func finish() throws(BatchRefusal) {
+        if let error = log?.finish(), output.flush() { throw error }
+        if let refusal = worker.refusal.withLock({ $0 }) {
+            output.flush()
+            throw refusal
+        }
+    }
+
+    private func show(_ index: Int, _ name: Bytes, _ outcome: ChildProcess.Outcome) {
+        guard prints else { return }
+        let (text, errors) = (batch.tagged(outcome.output, name), batch.tagged(outcome.errors, name))
+        if !output.append(text) { token.cancel() }
+        // The bar begins its line anew: it would wipe out a last line without an end.
+        if endsLines, let last = text.last, last != 10 { output.append([10]) }
+        if !errors.isEmpty {
+            output.flush()
+            StandardError.write(errors)
+        }
+        if let results = batch.form.results {
+            CommandBatch.keep(outcome, number: index + 1, batch.values(name), in: results)
+        }
+    }
+}
+
 /// Runs the commands of a batch, on the workers' threads.
-private final class CommandWorker: Sendable {
+final class CommandWorker: Sendable {
     let failed = Mutex(FailedCommands())
     /// Why the run cannot go on, whatever the items are.
     let refusal = Mutex<BatchRefusal?>(nil)
@@ -251,8 +317,8 @@ private final class CommandWorker: Sendable {
         (self.batch, self.total, self.token, self.log) = (batch, total, token, log)
     }
 
-    func perform(_ item: Bytes, _ attempt: BatchAttempt, index: Int) throws -> Bytes {
-        func isEnding() -> Bool { token.isCancelled || attempt.token.isCancelled || StopSignals.received != nil }
+    /// Runs the command for an item: its `number`th attempt.
+    func perform(_ item: Bytes, number: Int, index: Int, isEnding: () -> Bool) throws -> Bytes {
         guard batch.gate.enter(isEnding: isEnding) else {
             // An item that has not begun is none that failed: the last command that runs ends the run.
             while !isEnding() { usleep(10_000) }
@@ -284,7 +350,7 @@ private final class CommandWorker: Sendable {
         }
         guard outcome.isCrash || !isEnding() else { throw CommandFailure(description: outcome.sentence) }
         failed.withLock { $0.keep(index, stamp, outcome) }
-        if attempt.number >= batch.attempts {
+        if number >= batch.attempts {
             counted = outcome
             log?.add(index, stamp, outcome, words)
         }

@@ -2,10 +2,7 @@
 #ifndef OVERDRIVE_FILE_READING_H
 #define OVERDRIVE_FILE_READING_H
 
-#include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -29,33 +26,6 @@ static inline int memory_file(const char *name)
     enum { close_on_exec = 1 /* MFD_CLOEXEC */ };
 
     return (int)syscall(SYS_memfd_create, name, close_on_exec);
-}
-
-/* A new file without a name in the directory: -1 and errno where the file system has none. */
-static inline int nameless_file(const char *directory)
-{
-    enum { nameless = 020000000 | O_DIRECTORY /* O_TMPFILE */ };
-
-    return (int)syscall(SYS_openat, AT_FDCWD, directory, O_WRONLY | O_CLOEXEC | nameless, 0666);
-}
-
-/* Has all threads allocate from one heap, which is grown now by `count` pieces of `piece` bytes and never shrinks.
- * Under a limit of the address space, threads and their arenas would otherwise leave nothing for small allocations.
- * 0, or -1 where the address space has no such room. */
-static inline int grow_heap(int count, int piece)
-{
-    enum { most_pieces = 64 };
-    void *pieces[most_pieces];
-    int made = 0;
-
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, 2 * piece);
-    mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
-    while (made < count && made < most_pieces && (pieces[made] = malloc((size_t)piece)) != NULL)
-        made++;
-    for (int index = 0; index < made; index++)
-        free(pieces[index]);
-    return made == count ? 0 : -1;
 }
 
 /* A descriptor that is ready to be read when the process has ended: -1 where the kernel has none. */

@@ -119,6 +119,20 @@ struct RunSignalTests {
         #expect(JobLog.thousandths(1.0625) == "1.063" && JobLog.thousandths(-1) == "0.000")
     }
 
+    @Test("commands begin while standard input goes on, and reading stays near them")
+    func stream() throws {
+        let script = "{ echo a; until [ -e ran.a ]; do sleep 0.01; done; echo b; } | \(Command.overdrivePath) run -j2 sh -c ': >ran.$0; echo $0'"
+        let outcome = try tree.shell(script)
+        #expect(outcome.status == 0 && outcome.lines == ["a", "b"], "\(outcome.errors)")
+        let failed = try tree.shell("seq 100 | \(Command.overdrivePath) run -j3 --attempts 2 sh -c 'echo $0; [ $0 != 7 ]'")
+        #expect(failed.status == 1 && failed.lines.count == 100, "\(failed.errors)")
+        #expect(failed.errorLines == ["overdrive: 7: exit code 1 (2 attempts)"])
+        let ahead = try tree.shell("seq 100000 | { timeout 1 \(Command.overdrivePath) run -j2 sleep 5; wc -l; }")
+        #expect(Int(ahead.text.split(separator: "\n").last ?? "0") ?? 0 > 50_000, "\(ahead.text)")
+        let ended = try tree.shell("sleep 100 | timeout -s INT 0.5 \(Command.overdrivePath) run echo; echo $?")
+        #expect(ended.seconds < 50 && ended.errors.contains("interrupted: 0 items"), "\(ended.errors)")
+    }
+
     @Test("the log has a line of a command while others run")
     func earlyLog() throws {
         let running = try tree.overdrive(["run", "-j2", "--joblog", "log", "sh", "-c", "[ $0 = 2 ] || sleep 1000", ":::", "1", "2"]).start()

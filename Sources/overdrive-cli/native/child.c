@@ -1,7 +1,5 @@
-/* child.h — starts the commands of `overdrive run`, for ChildProcess.swift. posix_spawn(3) can neither give a child the
- * limits that its parent had nor start it in a folder on every C library. Nothing here waits for a child. */
-#ifndef OVERDRIVE_CHILD_H
-#define OVERDRIVE_CHILD_H
+/* child.c — see child.h. */
+#include "child.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,25 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A limit as the kernel has it. */
-struct file_limit {
-    unsigned long long soft, hard;
-};
-
-/* What a command starts with. */
-struct child_start {
-    char *const *words;
-    char *const *variables;
-    /* NULL stands for the folder of this process. */
-    const char *folder;
-    int input, output, errors;
-    /* The number of open files that this process was started with: a command is given that back. */
-    struct file_limit files;
-};
-
-int execvpe(const char *program, char *const words[], char *const variables[]);
-
-static inline int exchange_file_limit(const struct file_limit *limit, struct file_limit *before)
+static int exchange_file_limit(const struct file_limit *limit, struct file_limit *before)
 {
     enum { this_process = 0, open_files = 7 /* RLIMIT_NOFILE */ };
 
@@ -36,7 +16,7 @@ static inline int exchange_file_limit(const struct file_limit *limit, struct fil
 }
 
 /* In the child, which shares its parent's memory until exec: no handler of the parent may run here. */
-static inline void restore_signals(void)
+static void restore_signals(void)
 {
     static const int heeded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
     struct sigaction action;
@@ -51,8 +31,8 @@ static inline void restore_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Starts a command in a process group of its own: its number, or -1 and errno. Never inlined, as vfork returns twice. */
-static __attribute__((noinline, unused)) pid_t start_child(const struct child_start *how)
+/* vfork returns twice: whatever the parent reads afterwards is volatile or unchanged. */
+int start_child(const struct child_start *how)
 {
     volatile int error = 0;
     sigset_t all, before;
@@ -85,8 +65,7 @@ static __attribute__((noinline, unused)) pid_t start_child(const struct child_st
     return process;
 }
 
-/* The limit of open files as this process was started with it, after the soft one was raised to the hard one. */
-static inline struct file_limit raise_file_limit(void)
+struct file_limit raise_file_limit(void)
 {
     struct file_limit before = {0, 0}, raised;
 
@@ -98,8 +77,7 @@ static inline struct file_limit raise_file_limit(void)
     return before;
 }
 
-/* The signal that has stopped a child, which stays stopped; 0 where none has. */
-static inline int stopped_by(pid_t process)
+int stopped_by(int process)
 {
     siginfo_t info = {.si_pid = 0};
 
@@ -108,5 +86,3 @@ static inline int stopped_by(pid_t process)
                ? info.si_status
                : 0;
 }
-
-#endif

@@ -1,0 +1,166 @@
+#if CLI
+internal import Glibc
+internal import OverdriveBatch
+internal import OverdriveCore
+internal import Synchronization
+
+/// `overdrive run` of standard input without a journal: commands begin while the input goes on, as after `tail -f |`.
+/// The calling thread reads and prints; at most twice as many items as jobs are ahead of the printed ones.
+final class StreamRun: Sendable {
+    private struct State {
+        var results: [Int: Result<Bytes, CommandFailureText>] = [:]
+        var underWay = 0
+    }
+
+    /// What became of an item, in words.
+    struct CommandFailureText: Error {
+        var sentence: String
+        var tries: String
+    }
+
+    private let batch: CommandBatch
+    private let worker: CommandWorker
+    private let token: CancellationToken
+    private let queue: TaskQueue
+    private let state = Mutex(State())
+    private let ended = CountingSemaphore(value: 0)
+
+    init(_ batch: CommandBatch, _ worker: CommandWorker, _ token: CancellationToken, _ scheduler: Scheduler) {
+        (self.batch, self.worker, self.token) = (batch, worker, token)
+        queue = .concurrent(label: "run", scheduler: scheduler)
+    }
+
+    private var isEnding: Bool { token.isCancelled || StopSignals.received != nil }
+
+    /// Runs a command for each item until the input ends, or the run does.
+    ///
+    /// - Parameters:
+    ///   - next: The next item; nil at the end; waits no longer than `.waiting` says.
+    ///   - told: Called in order with an item's number from 0, its name and what became of it.
+    /// - Returns: How many items have an end that was told.
+    func run(
+        _ next: () throws(BatchRefusal) -> LineStream.Next, told: (Int, Bytes, Result<Bytes, CommandFailureText>) -> Void
+    ) throws(BatchRefusal) -> Int {
+        var names: [Int: Bytes] = [:]
+        var (begun, printed) = (0, 0)
+        var isAtEnd = false
+        func tell() {
+            while let result = state.withLock({ $0.results.removeValue(forKey: printed) }) {
+                told(printed, names.removeValue(forKey: printed) ?? [], result)
+                printed += 1
+            }
+        }
+        var problem: BatchRefusal?
+        while true {
+            tell()
+            if isEnding { break }
+            if isAtEnd {
+                if printed == begun { break }
+                _ = ended.wait(timeout: .milliseconds(20))
+            } else if begun - printed >= 2 * batch.jobs {
+                _ = ended.wait(timeout: .milliseconds(20))
+            } else {
+                let found: LineStream.Next
+                do throws(BatchRefusal) { found = try next() } catch {
+                    problem = error
+                    break
+                }
+                switch found {
+                case .waiting: break
+                case .end: isAtEnd = true
+                case .line(let name):
+                    names[begun] = name
+                    begin(begun, name)
+                    begun += 1
+                }
+            }
+        }
+        // Whatever still runs is told to end, and waited for as long as a batch waits.
+        if problem != nil { token.cancel() }
+        let deadline = ContinuousClock.now + .seconds(10)
+        while state.withLock({ $0.underWay }) > 0, .now < deadline { _ = ended.wait(timeout: .milliseconds(20)) }
+        tell()
+        if let problem { throw problem }
+        return printed
+    }
+
+    private func begin(_ index: Int, _ name: Bytes) {
+        state.withLock { $0.underWay += 1 }
+        queue.async { [self] in
+            let result = attempt(index, name)
+            state.withLock { state in
+                state.underWay -= 1
+                if let result { state.results[index] = result }
+            }
+            ended.signal()
+        }
+    }
+
+    /// An item's end after its last attempt; nil where it does not count, as the run was to end.
+    private func attempt(_ index: Int, _ name: Bytes) -> Result<Bytes, CommandFailureText>? {
+        for number in 1...batch.attempts {
+            do {
+                return .success(try worker.perform(name, number: number, index: index) { isEnding })
+            } catch {
+                if isEnding, !(error is any BatchFault) { return nil }
+                let tries = number > 1 ? " (\(number) attempts)" : ""
+                if number == batch.attempts { return .failure(CommandFailureText(sentence: "\(error)", tries: tries)) }
+            }
+            let pause = min(60, 0.1 * Double(1 << min(number - 1, 10)))
+            let due = Stamp.ticks + pause
+            while Stamp.ticks < due, !isEnding { usleep(10_000) }
+        }
+        return nil
+    }
+}
+
+/// Standard input, an item at a time.
+final class LineStream {
+    enum Next {
+        case line(Bytes)
+        /// Nothing came for a while.
+        case waiting
+        case end
+    }
+
+    private let descriptor: Int32
+    private let end: UInt8
+    private var text = Bytes()
+    /// Where in `text` the next line begins, and how far there is no end of one.
+    private var (start, seen) = (0, 0)
+    private var isAtEnd = false
+
+    init(_ descriptor: Int32, end: UInt8) { (self.descriptor, self.end) = (descriptor, end) }
+
+    func next() throws(BatchRefusal) -> Next {
+        while true {
+            if let place = text[seen...].firstIndex(of: end) { return .line(try line(upTo: place)) }
+            seen = text.count
+            if isAtEnd { return start < text.count ? .line(try line(upTo: text.count)) : .end }
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&ready, 1, 20) > 0 else { return .waiting }
+            text.removeFirst(start)
+            (start, seen) = (0, text.count)
+            var count = 0
+            let piece = Bytes(unsafeUninitializedCapacity: 1 << 16) { place, used in
+                count = read(descriptor, place.baseAddress, place.count)
+                used = max(0, count)
+            }
+            if count < 0, errno != EINTR, errno != EAGAIN { throw .system("the items", "reading", .noInput) }
+            isAtEnd = count == 0
+            text += piece
+        }
+    }
+
+    private func line(upTo place: Int) throws(BatchRefusal) -> Bytes {
+        let line = Bytes(text[start..<place])
+        start = min(place + 1, text.count)
+        seen = start
+        guard end == 0 || !line.contains(0) else {
+            throw BatchRefusal(
+                .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
+        }
+        return line
+    }
+}
+#endif
