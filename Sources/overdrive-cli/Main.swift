@@ -45,7 +45,7 @@ enum Main {
         }
         Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
-            let arguments = ChecksumCommand.withLists(try RunWords.ofProcess)
+            let arguments = ChecksumCommand.withSeparateValues(try RunWords.ofProcess)
             if ["run", "checksum"].contains(arguments.first) { endEarlyRequests() }
             try refuseDashedNames(arguments)
             var command = try OverdriveCommand.parseAsRoot(arguments)

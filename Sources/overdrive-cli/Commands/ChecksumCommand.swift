@@ -233,12 +233,17 @@ struct ChecksumCommand: ParsableCommand {
         throw ExitCode(status.rawValue)
     }
 
-    /// The arguments with `--check=LIST` as `--check LIST`: the flag takes no value, and a list is a path.
-    static func withLists(_ arguments: [String]) -> [String] {
-        let word = "--check="
+    /// The arguments with `--check=LIST` as `--check LIST`, as the flag takes no value and a list is a path, and `-j4` as
+    /// `-j 4`.
+    static func withSeparateValues(_ arguments: [String]) -> [String] {
         guard arguments.first == configuration.commandName else { return arguments }
-        return arguments.prefix { $0 != "--" }.flatMap { $0.hasPrefix(word) ? ["--check", String($0.dropFirst(word.count))] : [$0] }
-            + arguments.drop { $0 != "--" }
+        let options = arguments.prefix { $0 != "--" }
+        let words = options.flatMap { word -> [String] in
+            if word.hasPrefix("--check=") { return ["--check", String(word.dropFirst(8))] }
+            let isJobs = word.hasPrefix("-j") && word.count > 2 && word.dropFirst(2).allSatisfy { ("0"..."9").contains($0) }
+            return isJobs ? ["-j", String(word.dropFirst(2))] : [word]
+        }
+        return words + arguments.dropFirst(options.count)
     }
 
     var style: ChecksumLine.Style {

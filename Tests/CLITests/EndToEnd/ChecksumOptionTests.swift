@@ -30,6 +30,12 @@ struct ChecksumOptionTests {
         #expect(all.status == 1)
     }
 
+    @Test("-j takes its number with a space and without one", arguments: [["-j", "2"], ["-j2"], ["--jobs=2"]])
+    func jobs(words: [String]) throws {
+        let outcome = try tree.overdrive(["checksum"] + words + ["a"]).run()
+        #expect(outcome.status == 0 && outcome.lines.count == 1, "\(outcome.errors)")
+    }
+
     @Test("--audit takes several lists, none of which replaces another")
     func audits() throws {
         _ = try tree.shell("sha256sum ./a >../one-$$; sha256sum ./b ./sub/c >two; mv ../one-$$ one")
