@@ -5,6 +5,17 @@
 
 _Thread_local odi_set_apart *odi_apart;
 
+bool odi_is_in_scope(void)
+{
+    odi_around at = odi_around_here();
+    const od_scope *scope = NULL;
+    odi_record *record;
+
+    while (scope == NULL && odi_around_next(&at, &scope, &record)) {
+    }
+    return scope != NULL;
+}
+
 /* Goes outwards from `queue` to `end`, so many steps at most. NULL: that is further. */
 static od_queue *outwards(od_queue *queue, const od_queue *end, int *steps)
 {
@@ -23,23 +34,13 @@ static od_queue *outwards_of(odi_record *record, int *steps)
 
 od_queue *od_queue_of_thread(int depth)
 {
-    const od_scope *scope = odi_scopes;
-    const odi_outside *job = odi_outsides;
+    odi_around at = odi_around_here();
+    const od_scope *scope;
+    odi_record *record;
     od_queue *queue = NULL;
 
-    while (queue == NULL && (scope != NULL || job != NULL)) {
-        if (job != NULL && job->scopes == scope) {
-            queue = outwards_of(job->record, &depth);
-            job = job->outer;
-        } else {
-            odi_invariant(scope != NULL); /* an outside job began within it */
-            queue = outwards(scope->queue, scope->beyond, &depth);
-            scope = scope->outer;
-        }
-    }
-    if (queue == NULL && odi_worker_self != NULL && odi_apart == NULL &&
-        odi_worker_self->run_record != NULL)
-        queue = outwards_of(odi_worker_self->run_record, &depth);
+    while (queue == NULL && odi_around_next(&at, &scope, &record))
+        queue = scope != NULL ? outwards(scope->queue, scope->beyond, &depth) : outwards_of(record, &depth);
     return queue;
 }
 
@@ -56,8 +57,12 @@ bool od_queue_is_current(od_queue *queue)
 
 bool od_queue_is_alone(od_queue *queue)
 {
-    for (od_scope *scope = odi_scopes; scope != NULL; scope = scope->outer) {
-        if (scope->queue == queue && scope->exclusive)
+    odi_around at = odi_around_here();
+    const od_scope *scope;
+    odi_record *record;
+
+    while (odi_around_next(&at, &scope, &record)) {
+        if (scope != NULL && scope->queue == queue && scope->exclusive)
             return true;
     }
     return od_queue_width(queue) == 1 && od_queue_is_current(queue);
@@ -74,10 +79,12 @@ od_queue *od_queue_blocked_target(od_queue *queue)
 
 int od_queue_current_band(void)
 {
-    const od_scope *within = odi_outsides != NULL ? odi_outsides->scopes : NULL;
+    odi_around at = odi_around_here();
+    const od_scope *scope;
+    odi_record *record;
     int band = od_pool_current_band();
 
-    for (od_scope *scope = odi_scopes; scope != within && !scope->drains; scope = scope->outer) {
+    while (odi_around_next(&at, &scope, &record) && scope != NULL && !scope->drains) {
         int queues = (int)scope->queue->band;
 
         band = band >= 0 && band < queues ? band : queues;

@@ -35,6 +35,9 @@ static inline bool odi_wait_is_over(const od_queue *queue)
            (below->waiter->met || (queue->child_passes > 0 && queue->gate.width != 1));
 }
 
+/* Whether the calling thread's job is in a sync, or a line's drainer has begun it. */
+bool odi_is_in_scope(void);
+
 /* Whether a thread that has these scopes holds a permit of the queue. Not held. */
 bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
 

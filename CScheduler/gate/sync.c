@@ -56,10 +56,11 @@ static void give_up(od_queue *queue, odi_places places)
  * for this sync, which stood in line behind them. */
 static bool is_inside(od_queue *queue)
 {
-    if (ODI_LIKELY(odi_scopes == NULL && odi_worker_self == NULL && odi_outsides == NULL) ||
+    if (ODI_LIKELY(odi_scopes == NULL && odi_worker_self == NULL && odi_outsides == NULL &&
+                   odi_descended == NULL) ||
         !od_queue_is_current(queue))
         return false;
-    if (odi_scopes != NULL && od_queue_width(queue) == 1)
+    if (odi_is_in_scope() && od_queue_width(queue) == 1)
         odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
                  "would wait for itself: call the function directly instead",
                  queue->label);
@@ -91,6 +92,15 @@ static void enter_targets(od_scope *scope)
     }
 }
 
+/* Forks within the scope that others steal are in it too. */
+static void note_scope(od_scope *scope)
+{
+    if (ODI_LIKELY(od_forks_self == NULL))
+        return;
+    odi_around around = odi_around_here();
+    scope->noted = odi_forks_note_around(&around);
+}
+
 void od_queue_sync_begin(od_queue *queue, od_scope *scope)
 {
     *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = !is_inside(queue)};
@@ -104,6 +114,7 @@ void od_queue_sync_begin(od_queue *queue, od_scope *scope)
             enter_targets(scope);
     }
     odi_scopes = scope;
+    note_scope(scope);
 }
 
 void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope)
@@ -118,10 +129,13 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope)
     if (!odi_queue_enter_at_once(queue, true))
         odi_queue_wait_for_permit(queue, true, NULL);
     enter_targets(scope);
+    note_scope(scope);
 }
 
 void od_queue_sync_end(od_scope *scope)
 {
+    if (ODI_UNLIKELY(scope->noted))
+        odi_forks_strike();
     odi_scopes = scope->outer;
     if (scope->holds_place && odi_target_gate(scope->queue) != scope->beyond)
         give_up(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});

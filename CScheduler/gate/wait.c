@@ -73,6 +73,8 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
     odi_record *record = odi_record_of_job(job);
     odi_outside *outsides = odi_outsides;
+    const odi_descent *descended = odi_descended, nothing = {0};
+    odi_around around = {.record = record};
     /* relaxed: a hint, as it is where a worker begins a job */
     uint32_t flags = record != NULL ? odi_load_relaxed(&record->flags) : 0;
 
@@ -87,7 +89,12 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     od_thread_set_work(NULL);
     od_thread_set_route(NULL);
     od_thread_set_bounce(NULL);
+    odi_descended = &nothing;
+    bool noted = odi_forks_note_around(&around); /* its branches, which lie above those of the job below */
     (void)odi_run_outside(worker->team, job);
+    if (noted && odi_worker_self == worker)
+        odi_forks_strike();
+    odi_descended = descended;
     od_thread_set_bounce(bounce);
     od_thread_set_route(route);
     od_thread_set_work(work);

@@ -19,6 +19,7 @@ typedef struct od_scope {
     bool holds_place;
     bool exclusive;
     bool drains; /* the engine's own, around a line's jobs */
+    bool noted;  /* branches that other threads take from the caller are in it */
 } od_scope;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where

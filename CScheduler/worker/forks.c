@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "os/overflow.h"
 #include "os/pages.h"
+#include "worker/run.h"
 
 /* How long a request may stand before its thief helps itself. */
 #define PATIENCE_NS (20 * ODI_MICROSECOND)
@@ -142,9 +143,9 @@ ODI_COLD bool od_fork_is_crowded(void)
 
 /* ---- whose work branches are ---- */
 
-/* Has the calling thread's forks from here on inherit `work`. False: they do already; or the next
- * is a root, which says so itself. */
-static bool note_work(odi_forks *forks, void *work)
+/* Has the calling thread's forks from here on inherit `work` and `around`. False: the next is a root, which reads
+ * both itself; or there is no note left. */
+static bool note(odi_forks *forks, void *work, const odi_around *around)
 {
     /* relaxed, all loads and the note itself: the owner's, and F1 carries it */
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
@@ -152,14 +153,28 @@ static bool note_work(odi_forks *forks, void *work)
 
     if (forks->team == NULL || place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
         return false;
+    odi_store_relaxed(&forks->notes[count].place, place); /* relaxed: as above */
+    odi_store_relaxed(&forks->notes[count].work, work);
+    forks->notes[count].around = *around;
+    odi_store_release(&forks->note_count, count + 1, F9);
+    return true;
+}
+
+/* The same, of work alone. False: they do already, too. */
+static bool note_work(odi_forks *forks, void *work)
+{
+    /* relaxed, all: the owner's */
+    uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
+    uint32_t count = odi_load_relaxed(&forks->note_count);
+
+    if (forks->team == NULL || place == 0)
+        return false;
     if (count == 0 ? odi_load_relaxed(&forks->work) == work /* relaxed, and below: as above */
                    : odi_load_relaxed(&forks->notes[count - 1].work) == work &&
                          odi_load_relaxed(&forks->notes[count - 1].place) < place)
         return false;
-    odi_store_relaxed(&forks->notes[count].place, place); /* relaxed: as above */
-    odi_store_relaxed(&forks->notes[count].work, work);
-    odi_store_release(&forks->note_count, count + 1, F9);
-    return true;
+    odi_around around = odi_around_here();
+    return note(forks, work, &around);
 }
 
 static void strike_note(odi_forks *forks)
@@ -169,17 +184,30 @@ static void strike_note(odi_forks *forks)
     odi_store_release(&forks->note_count, odi_load_relaxed(&forks->note_count) - 1, F9);
 }
 
-/* Whose work a fork is that the calling thread has stolen. A note that lies below it was there
+bool odi_forks_note_around(const odi_around *around)
+{
+    return od_forks_self != NULL && note(forks_here(), od_thread_work(), around);
+}
+
+void odi_forks_strike(void)
+{
+    if (od_forks_self != NULL) /* in a forked child the thread may have none */
+        strike_note(forks_here());
+}
+
+/* Whose work a fork is that the calling thread has stolen, and what that is in. A note that lies below it was there
  * before it and lasts as long; whatever else is or was in the same place lies above. */
-static void *inherited_work(odi_forks *victim, uint32_t place)
+static void *inherited_work(odi_forks *victim, uint32_t place, odi_around *around)
 {
     uint32_t count = odi_load_acquire(&victim->note_count, F9);
     void *work = odi_load_relaxed(&victim->work); /* relaxed: F8, or F1, has shown it; the notes below F9 */
 
+    *around = victim->around;
     for (uint32_t i = 0; i < count; i++) {
         if (odi_load_relaxed(&victim->notes[i].place) > place)
             break;
         work = odi_load_relaxed(&victim->notes[i].work);
+        *around = victim->notes[i].around;
     }
     return work;
 }
@@ -304,7 +332,9 @@ void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
 {
     void *outer_work = od_thread_work();
-    void *work = inherited_work(victim, place_of(victim, slot)); /* lasts until we finish */
+    odi_descent descent = {odi_scopes, odi_outsides, {0}};
+    const odi_descent *outer_descent = odi_descended;
+    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both last until we finish */
     uint64_t code = slot->code;
     void *context = slot->context;
     uint32_t number = slot->number; /* where the base goes */
@@ -313,13 +343,16 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
     slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
     odi_store_release(&slot->thief, here, F10);
     od_thread_set_work(work);
-    bool noted = note_work(here, work);
+    odi_descended = &descent;
+    odi_around around = odi_around_here();
+    bool noted = note(here, work, &around);
     if (is_numbered(code))
         call_numbered(slot, code, context, number);
     else
         call(code, context);
     if (noted)
         strike_note(here);
+    odi_descended = outer_descent;
     od_thread_set_work(outer_work);
     odi_count(&here->stolen, 1); /* its owner may read it */
     odi_forks_finish(victim, slot, ODI_FORK_DONE);

@@ -88,11 +88,28 @@ typedef struct odi_forks odi_forks;
 #define ODI_FORKS_CLAIMED (UINTPTR_MAX - 1)
 #define ODI_FORKS_OPEN (UINTPTR_MAX - 2) /* below od_fork_wanted's */
 
+/* What a job is in: scopes in queues, jobs outside of a run and the record of the run, innermost first. */
+typedef struct odi_around {
+    const struct od_scope *scopes;
+    const struct odi_outside *outsides;
+    struct odi_record *record;
+    const struct odi_descent *descent;
+} odi_around;
+
+/* A stolen branch is in what its fork was in, and not in what its thread was in when the branch began: walks that
+ * reach `scopes` and `outsides` go on at `from`. All of it outlives the branch. */
+typedef struct odi_descent {
+    const struct od_scope *scopes;
+    const struct odi_outside *outsides;
+    odi_around from;
+} odi_descent;
+
 /* Work that the thread has begun above some of its forks: those from `place` on are its. Read like an
  * array that only grows: what a thief's slot lies above stays until that slot is joined. */
 typedef struct {
     odi_atomic(uint32_t) place;
     odi_atomic(void *) work;
+    odi_around around;
 } odi_forks_note;
 
 /* So many at most at once; work that is nested deeper is not noted, and its forks inherit the last that
@@ -106,6 +123,7 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the root's (od_fork_root_work); the notes have what began above it */
+    odi_around around;   /* what the root was forked in, likewise */
     uint32_t depth;      /* forks and scopes under way, where nobody may take them; else the roots that
                             their owner runs itself */
     odi_team *team;      /* NULL: nobody may take them */
@@ -149,6 +167,11 @@ void odi_forks_want(odi_forks *victim);
 
 /* Whether a victim has forks that a thief could come by. Exact after that fence. */
 bool odi_forks_hold_work(odi_forks *victim);
+
+/* Has the calling thread's forks from here on inherit `around`, if others are below them; a root reads it itself.
+ * True: odi_forks_strike follows, when these forks are joined. */
+bool odi_forks_note_around(const odi_around *around);
+void odi_forks_strike(void);
 
 /* Runs a stolen fork on the calling thread, whose forks `here` are. */
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot);

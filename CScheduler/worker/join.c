@@ -6,6 +6,7 @@
 #include "include/od_loop.h"
 #include "include/od_pool.h"
 #include "os/clock.h"
+#include "worker/run.h"
 #include "worker/worker.h"
 
 /* A joiner waits awake for this long, giving the CPU away after the first part. */
@@ -34,8 +35,10 @@ ODI_COLD void od_fork_asked(void)
         return;
     }
     /* relaxed, both: the owner's */
-    if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
-        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
+    if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1) {
+        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it, and what the root is in */
+        forks->around = odi_around_here();
+    }
     odi_fence_light(F2);
     answer(forks);
 }

@@ -125,6 +125,15 @@ typedef struct odi_outside {
 extern _Thread_local odi_outside *odi_outsides;
 extern _Thread_local od_scope *odi_scopes;
 
+/* Where a walk begins that goes outwards through what the calling thread is in. */
+odi_around odi_around_here(void);
+
+/* Goes one step outwards: to a scope, or to a job's record. False: there is no further one. */
+bool odi_around_next(odi_around *at, const od_scope **scope, odi_record **record);
+
+/* Whether a stolen branch, or a job set apart, runs on the calling thread. */
+extern _Thread_local const odi_descent *odi_descended;
+
 /* The same for a line, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);
 

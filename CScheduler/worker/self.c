@@ -8,6 +8,34 @@
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local odi_outside *odi_outsides;
 _Thread_local od_scope *odi_scopes;
+_Thread_local const odi_descent *odi_descended;
+
+odi_around odi_around_here(void)
+{
+    odi_worker *worker = odi_worker_self;
+    bool in_run = worker != NULL && odi_descended == NULL;
+
+    return (odi_around){odi_scopes, odi_outsides, in_run ? worker->run_record : NULL, odi_descended};
+}
+
+bool odi_around_next(odi_around *at, const od_scope **scope, odi_record **record)
+{
+    while (at->descent != NULL && at->scopes == at->descent->scopes && at->outsides == at->descent->outsides)
+        *at = at->descent->from;
+    *scope = NULL;
+    *record = NULL;
+    if (at->outsides != NULL && at->outsides->scopes == at->scopes) {
+        *record = at->outsides->record;
+        at->outsides = at->outsides->outer;
+    } else if (at->scopes != NULL) {
+        *scope = at->scopes;
+        at->scopes = at->scopes->outer;
+    } else {
+        *record = at->record;
+        at->record = NULL;
+    }
+    return *scope != NULL || *record != NULL;
+}
 
 static _Thread_local struct {
     void *work, *route, *bounce;
@@ -22,11 +50,12 @@ bool od_pool_is_worker(od_pool *pool)
 
 int od_pool_current_band(void)
 {
-    odi_worker *worker = odi_worker_self;
-    odi_record *record = odi_outsides != NULL ? odi_outsides->record
-                         : worker != NULL     ? worker->run_record
-                                              : NULL;
+    odi_around at = odi_around_here();
+    const od_scope *scope;
+    odi_record *record = NULL;
 
+    while (record == NULL && odi_around_next(&at, &scope, &record)) {
+    }
     return record != NULL ? (int)odi_record_band(record) : -1;
 }
 

@@ -353,7 +353,7 @@ static int guarded_mappings(size_t bytes)
 
 TEST_UNSANITIZED(a_pool_gives_back_what_was_reserved_for_forks, NULL, NULL)
 {
-    enum { SLOTS = 3 << 20, NOTES = 2 * ODI_FORKS_NOTES * sizeof(odi_forks_note), EXTERNALS = 256 << 20 };
+    enum { SLOTS = 5 << 20, NOTES = 2 * ODI_FORKS_NOTES * sizeof(odi_forks_note), EXTERNALS = 256 << 20 };
     od_pool_options options = options_for(1);
     atomic_ullong ran = 0;
     od_fork_scope scope;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "Support/branches.h"
+#include "Support/process.h"
 
 /* ---- an owner in a long leaf ---- */
 
@@ -443,6 +444,164 @@ TEST(a_thief_that_is_one_too_many_takes_no_further_fork)
     assert_comes_true(all_done(pool) == 1);
     assert_int_equal(atomic_load(&leaving.begun), 1 + MORE);
     assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- what a stolen branch is in ---- */
+
+typedef struct {
+    od_queue *queue, *within;
+    bool current, current_within, outer, waits;
+    int band;
+} surroundings;
+
+static struct {
+    od_pool *pool;
+    od_queue *queue, *other;
+    atomic_int stolen, ran;
+    surroundings seen;
+} inside;
+
+static void look_around(void *unused)
+{
+    (void)unused;
+    inside.seen = (surroundings){
+        .queue = od_queue_of_thread(0), .within = od_queue_of_thread(1),
+        .current = od_queue_is_current(inside.queue), .current_within = od_queue_is_current(inside.other),
+        .band = od_queue_current_band()};
+    atomic_store(&inside.stolen, 1);
+}
+
+/* Until another thread has taken the branch. */
+static void have_it_stolen(void (*branch)(void *))
+{
+    atomic_store(&inside.stolen, 0);
+    od_fork_slot *slot = od_fork(branch, NULL);
+    (void)COMES_TRUE(atomic_load(&inside.stolen) == 1);
+    od_join(slot, branch, NULL);
+}
+
+static void have_a_root_stolen(void *unused)
+{
+    (void)unused;
+    have_it_stolen(look_around);
+}
+
+static void sync_and_have_it_stolen(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    od_queue_sync_begin(inside.other, &scope);
+    have_it_stolen(look_around);
+    od_queue_sync_end(&scope);
+}
+
+static void sync_above_a_fork(void *unused)
+{
+    od_fork_slot *below = od_fork(no_job, unused);
+
+    sync_and_have_it_stolen(unused);
+    od_join(below, no_job, unused);
+}
+
+static surroundings seen_by(void (*job)(void *))
+{
+    od_queue_async(inside.queue, NULL, OD_BAND_UTILITY, job, NULL);
+    assert_true(od_queue_wait(inside.queue, HANG_NS));
+    return inside.seen;
+}
+
+static void begin_inside(void)
+{
+    inside.pool = pool_of(2);
+    inside.queue = od_queue_create(inside.pool, OD_BAND_UTILITY, 1, "job's");
+    inside.other = od_queue_create(inside.pool, OD_BAND_UTILITY, 1, "other");
+}
+
+static void end_inside(void)
+{
+    od_queue_release(inside.queue);
+    od_queue_release(inside.other);
+    assert_int_equal(od_pool_free(inside.pool), OD_OK);
+}
+
+TEST(a_stolen_branch_is_on_the_queues_of_its_job)
+{
+    begin_inside();
+    surroundings root = seen_by(have_a_root_stolen);
+    assert_ptr_equal(root.queue, inside.queue);
+    assert_true(root.current);
+    assert_false(root.current_within);
+    assert_int_equal(root.band, OD_BAND_UTILITY);
+    for (int above = 0; above < 2; above++) {
+        surroundings synced = seen_by(above ? sync_above_a_fork : sync_and_have_it_stolen);
+        assert_ptr_equal(synced.queue, inside.other);
+        assert_ptr_equal(synced.within, inside.queue);
+        assert_true(synced.current && synced.current_within);
+    }
+    end_inside();
+}
+
+static void sync_onto_the_job(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    atomic_store(&inside.stolen, 1);
+    od_queue_sync_begin(inside.queue, &scope);
+    od_queue_sync_end(&scope);
+}
+
+static void have_a_sync_stolen(void *unused)
+{
+    (void)unused;
+    have_it_stolen(sync_onto_the_job);
+}
+
+static void sync_in_a_stolen_branch(void *unused)
+{
+    (void)unused;
+    begin_inside();
+    (void)seen_by(have_a_sync_stolen);
+}
+
+TEST(sync_from_a_stolen_branch_onto_its_jobs_serial_queue_traps)
+{
+    assert_child_traps(sync_in_a_stolen_branch, NULL, "would wait for itself");
+}
+
+static void count_one(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&inside.ran, 1);
+}
+
+static void submit_beyond_the_limit(void *unused)
+{
+    for (int i = 0; i < 4; i++)
+        od_queue_async(inside.queue, NULL, OD_QUEUE_BAND, count_one, unused);
+    atomic_store(&inside.stolen, 1);
+}
+
+static void have_a_submission_stolen(void *unused)
+{
+    (void)unused;
+    have_it_stolen(submit_beyond_the_limit);
+}
+
+/* A submitter that waited for room would wait for its own job. */
+TEST(a_stolen_branch_may_submit_to_its_jobs_full_queue)
+{
+    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_UTILITY,
+                                .overflow = OD_OVERFLOW_WAITS};
+
+    begin_inside();
+    od_queue_release(inside.queue);
+    inside.queue = od_queue_create_with(inside.pool, &options);
+    atomic_store(&inside.ran, 0);
+    (void)seen_by(have_a_submission_stolen);
+    assert_int_equal(atomic_load(&inside.ran), 4);
+    end_inside();
 }
 
 TEST_PROGRAM
