@@ -188,6 +188,28 @@ static void cancel_all_of(od_pool *pool)
     odi_arena_visit(&odi_queues, cancel_if_of, pool);
 }
 
+static bool scopes_are_of(const od_scope *scope, const od_pool *pool)
+{
+    while (scope != NULL && scope->queue->pool != pool)
+        scope = scope->outer;
+    return scope != NULL;
+}
+
+/* The jobs below one that runs set apart are on this thread too. */
+static bool is_inside_of(od_pool *pool)
+{
+    odi_around at = odi_around_here();
+    const od_scope *scope;
+    odi_record *record;
+    bool inside = false;
+
+    while (!inside && odi_around_next(&at, &scope, &record)) /* relaxed: the record of a job that runs here */
+        inside = scope != NULL ? scope->queue->pool == pool : odi_load_relaxed(&record->team) == &pool->team;
+    for (const odi_set_apart *below = odi_apart; below != NULL && !inside; below = below->outer)
+        inside = scopes_are_of(below->scopes, pool);
+    return inside;
+}
+
 /* Before any other's constructor, which may make a queue. */
 __attribute__((constructor(101))) static void register_with_those_below(void)
 {
@@ -195,4 +217,5 @@ __attribute__((constructor(101))) static void register_with_those_below(void)
     odi_fork_above = forked;
     odi_cancel_above = cancel_all_of;
     odi_owed_above = is_any_owed;
+    odi_inside_above = is_inside_of;
 }

@@ -180,7 +180,7 @@ od_status od_pool_create(const od_pool_options *options, od_pool **pool, char *m
 od_status od_pool_free(od_pool *pool)
 {
     /* What runs a job of the pool goes on with the pool when the job is over. */
-    if (od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
+    if ((odi_inside_above != NULL && odi_inside_above(pool)) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "

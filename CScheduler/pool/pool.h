@@ -126,6 +126,9 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
 void odi_pool_enlist(od_pool *pool);
 void odi_pool_delist(od_pool *pool);
 
+/* Registered by the layer above: whether the calling thread runs a job of the pool, or a sync in one of its queues. */
+extern bool (*odi_inside_above)(od_pool *pool);
+
 /* Registered by the layer above: resets its own state in a forked child. */
 extern void (*odi_fork_above)(void);
 

@@ -461,5 +461,33 @@ QUEUE_TEST(jobs_run_within_each_other_32_deep_and_no_deeper)
     assert_int_equal(deep.left, -1);
 }
 
+static od_status freed_in_job;
+static _Atomic(pthread_t) freed_on;
+
+static void free_its_pool(void *pool)
+{
+    atomic_store(&freed_on, pthread_self());
+    freed_in_job = od_pool_free(pool);
+}
+
+/* By its submitter the job ran on a thread that is no worker. */
+TEST(a_job_that_its_submitter_runs_cannot_free_its_pool)
+{
+    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT,
+                                .overflow = OD_OVERFLOW_RUNS};
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create_with(pool, &options);
+    od_scope scope;
+
+    od_queue_sync_begin(queue, &scope);
+    assert_int_equal(od_pool_free(pool), OD_INSIDE);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, free_its_pool, pool); /* full, and this thread is inside: at once */
+    od_queue_sync_end(&scope);
+    assert_true(pthread_equal(atomic_load(&freed_on), pthread_self()));
+    assert_int_equal(freed_in_job, OD_INSIDE);
+    end_pool(pool, queue);
+}
+
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS
