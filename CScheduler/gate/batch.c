@@ -9,6 +9,8 @@
 #include "worker/run.h"
 #include "os/membarrier.h"
 
+#include <string.h>
+
 enum { JOBS = 256 };
 
 struct od_batch {
@@ -33,7 +35,7 @@ od_batch *od_batch_begin(void *storage, od_queue *queue, od_group *group, int32_
 
 static void add(od_batch *batch, odi_entry job)
 {
-    if (ODI_UNLIKELY(batch->count == JOBS))
+    while (ODI_UNLIKELY(batch->count == JOBS)) /* a job that runs here may fill it again */
         od_batch_submit(batch);
     batch->jobs[batch->count++] = job;
 }
@@ -88,6 +90,21 @@ static void expect(od_pool *pool, bool kept)
     odi_pool_expect(pool, kept ? OD_OK : OD_NO_MEMORY);
 }
 
+/* A limit judges each job, or memory is short. The caller may run a job here that fills the batch again, so the jobs
+ * are copied first. */
+static void submit_each(od_batch *batch, uint32_t jobs)
+{
+    od_queue *queue = batch->queue;
+    od_group *group = batch->group;
+    od_pool *pool = queue->pool;
+    uint32_t key = batch->key;
+    odi_entry rest[JOBS];
+
+    memcpy(rest, batch->jobs, jobs * sizeof *rest);
+    for (uint32_t i = 0; i < jobs; i++)
+        odi_pool_expect(pool, odi_queue_enter(queue, group, key, rest[i]));
+}
+
 void od_batch_submit(od_batch *batch)
 {
     od_queue *queue = batch->queue;
@@ -99,9 +116,8 @@ void od_batch_submit(od_batch *batch)
         together ? count_on_record(queue, batch->group, batch->key, jobs) : NULL;
 
     batch->count = 0;
-    if (record == NULL) { /* a limit judges each; or memory is short */
-        for (uint32_t i = 0; i < jobs; i++)
-            odi_pool_expect(pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
+    if (record == NULL) {
+        submit_each(batch, jobs);
         return;
     }
     for (uint32_t i = 0; i < jobs; i++)

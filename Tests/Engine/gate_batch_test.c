@@ -148,5 +148,40 @@ QUEUE_TEST(a_batch_is_counted_at_once)
     assert_int_equal(metrics_of(pool).executed, 200);
 }
 
+static struct {
+    od_batch *batch;
+    atomic_int ran[9];
+} refilled;
+
+/* The submitter runs it, because the queue is full. */
+static void refill(void *raw)
+{
+    intptr_t job = (intptr_t)raw;
+
+    atomic_fetch_add(&refilled.ran[job], 1);
+    for (intptr_t more = 5; job == 1 && more < 9; more++)
+        od_batch_add(refilled.batch, refill, (void *)more);
+}
+
+QUEUE_TEST(a_job_that_its_submitter_runs_may_fill_the_batch_again)
+{
+    od_queue *queue = queue_with((od_queue_options){.width = 1, .label = "full", .pending_limit = 1,
+                                                    .overflow = OD_OVERFLOW_RUNS});
+    storage room;
+
+    memset(&refilled, 0, sizeof refilled);
+    refilled.batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+    od_queue_suspend(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, refill, (void *)0);
+    for (intptr_t job = 1; job < 5; job++)
+        od_batch_add(refilled.batch, refill, (void *)job);
+    od_queue_resume(queue);
+    od_batch_submit(refilled.batch);
+    od_batch_submit(refilled.batch);
+    end_queue(queue);
+    for (int job = 0; job < 9; job++)
+        assert_true(atomic_load(&refilled.ran[job]) == 1 || (job >= 5 && atomic_load(&refilled.ran[1]) == 1));
+}
+
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS
