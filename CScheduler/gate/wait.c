@@ -176,11 +176,11 @@ static bool override_set(const odi_awaited *set, odi_override *override)
 static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
 {
     odi_override override = {.band = odi_band_of_thread()};
-    bool on_worker = odi_worker_self != NULL, empty = false, overrides = override_set(set, &override);
+    bool empty = false, overrides = override_set(set, &override);
 
-    if (on_worker) /* who comes in its place finds what is overridden already */
-        odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
-                           set->group != NULL ? NULL : set->queue);
+    /* Another thread runs in place of this worker or external thread, and finds the override set already. */
+    odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
+                       set->group != NULL ? NULL : set->queue);
     for (int64_t again_ns = OVERRIDE_AGAIN_NS, again;
          overrides && !empty && (again = odi_clock_after(again_ns)) < deadline; again_ns += again_ns) {
         empty = odi_watch_sleep(waiter, again);
@@ -188,8 +188,7 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
     }
     empty = empty || odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
     odi_override_end(&override);
-    if (on_worker)
-        od_blocking_end();
+    od_blocking_end();
     return empty;
 }
 

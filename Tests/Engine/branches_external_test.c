@@ -713,4 +713,35 @@ TEST(a_child_comes_back_from_a_scope_within_a_scope)
     assert_int_equal(od_pool_free(theirs.pool), OD_OK);
 }
 
+static struct {
+    od_queue *queue;
+    od_group *group;
+    atomic_int here;
+} awaited;
+
+static void look_who_is_here(void *unused)
+{
+    (void)unused;
+    atomic_store(&awaited.here, COMES_TRUE(odi_externals_here(&od_default_pool()->team) == 0) ? 0 : 1);
+}
+
+/* It counted as a thread that computes, and the job that it waited for got no second thread for its forks. */
+TEST(an_external_thread_that_waits_for_a_group_or_a_queue_leaves_its_place)
+{
+    od_fork_scope scope;
+
+    awaited.queue = od_queue_create(od_default_pool(), OD_BAND_DEFAULT, 1, "awaited");
+    awaited.group = od_group_create();
+    for (int by_group = 0; by_group < 2; by_group++) {
+        atomic_store(&awaited.here, 1);
+        od_forks_enter(od_default_pool(), &scope);
+        od_queue_async(awaited.queue, awaited.group, OD_QUEUE_BAND, look_who_is_here, NULL);
+        assert_true(by_group ? od_group_wait(awaited.group, HANG_NS) : od_queue_wait(awaited.queue, HANG_NS));
+        od_forks_leave(&scope);
+        assert_int_equal(atomic_load(&awaited.here), 0);
+    }
+    od_group_release(awaited.group);
+    od_queue_release(awaited.queue);
+}
+
 TEST_PROGRAM
