@@ -126,17 +126,20 @@ static void take_back(od_queue *awaited, od_queue *queue)
 }
 
 /* A bit for each line of the chain says which of its places was earmarked. */
-static uint32_t earmark(od_queue *awaited)
+static uint64_t earmark(od_queue *awaited)
 {
-    uint32_t place = 1, given = 0;
+    uint64_t place = 1, given = 0;
 
-    for (od_queue *below = awaited, *each; place != 0 && od_queue_is_active(below);
-         below = each, place <<= 1) {
+    for (od_queue *below = awaited, *each; od_queue_is_active(below); below = each, place <<= 1) {
         each = odi_target_gate(below);
         if (each == NULL)
             break;
         if (!odi_scopes_hold(odi_scopes, each))
             continue;
+        if (place == 0)
+            odi_trap("TaskQueue.sync on \"%s\" inside \"%s\", more than 64 targets away, would wait for itself. "
+                     "Use fewer targets",
+                     awaited->label, each->label);
         give(below, each);
         given |= place;
     }
@@ -144,7 +147,7 @@ static uint32_t earmark(od_queue *awaited)
 }
 
 /* In the order in which all who need several take them: outwards. */
-static void take_all_back(od_queue *awaited, uint32_t given)
+static void take_all_back(od_queue *awaited, uint64_t given)
 {
     for (od_queue *below = awaited, *each; given != 0; below = each, given >>= 1) {
         each = odi_target_gate(below);
@@ -156,7 +159,7 @@ static void take_all_back(od_queue *awaited, uint32_t given)
 ODI_COLD void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_sync_wait wait;
-    uint32_t earmarked = odi_scopes != NULL ? earmark(queue) : 0;
+    uint64_t earmarked = odi_scopes != NULL ? earmark(queue) : 0;
 
     if (ODI_FINDS_CYCLES)
         odi_cycle_enter(&wait, queue);

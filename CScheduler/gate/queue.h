@@ -77,6 +77,7 @@ typedef struct {
     uint32_t callers_in_line; /* the same in the target's line */
     bool pass_ahead_is_out; /* of the queue's own lock, as pass_is_out: one for those who earmark is on its way */
     bool pass_is_ahead;     /* and waits, for a drainer of the target's */
+    uint32_t held_deep; /* places that tasks hold of it through long chains: see od_queue_hold */
 } odi_queue_more;
 
 struct od_queue {

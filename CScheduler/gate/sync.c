@@ -12,7 +12,22 @@ typedef struct {
     bool own, exclusive; /* that of a barrier */
     int64_t targets;     /* -1: all of them */
     od_queue *beyond;
+    bool deep;    /* those behind the bits are counted in the queues */
+    uint8_t level; /* targets that were looked at */
 } odi_places;
+
+/* Targets with a bit of their own in what od_queue_hold returns. */
+enum { TARGETS_WITH_BIT = 22 };
+
+/* Whether a place behind the bits is to be given up. Holders are alike there: a queue counts its places only. */
+static bool take_deep(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool held = queue->more->held_deep > 0;
+    queue->more->held_deep -= held;
+    odi_lock_release(&queue->watch.lock);
+    return held;
+}
 
 /* A place that was given up, and those that were before it. */
 typedef struct odi_left_place {
@@ -25,15 +40,17 @@ typedef struct odi_left_place {
  * targets, which end no sooner. A queue that is over by now, or in another generation, has nothing to be done for it. */
 static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_left_place *before)
 {
-    bool last = each == places.beyond || places.targets == 0, over = false;
+    bool behind = places.deep && places.level >= TARGETS_WITH_BIT;
+    bool last = each == places.beyond || (places.targets == 0 && !places.deep), over = false;
     odi_left_place here = {.queue = last ? queue : each, .before = before};
     od_queue *next = last ? NULL : odi_target_gate(each);
 
-    if (last ? places.own : places.targets & 1) {
+    if (last ? places.own : behind ? take_deep(each) : places.targets & 1) {
         here.settlement = odi_queue_leave(here.queue, last && places.exclusive, &over);
         before = &here;
     }
     places.targets >>= 1;
+    places.level += !behind;
     if (!last) {
         leave(queue, next, places, before);
         return;
@@ -138,29 +155,32 @@ void od_queue_sync_end(od_scope *scope)
         odi_forks_strike();
     odi_scopes = scope->outer;
     if (scope->holds_place && odi_target_gate(scope->queue) != scope->beyond)
-        give_up(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});
+        give_up(scope->queue, (odi_places){.own = true, .exclusive = scope->exclusive, .targets = -1, .beyond = scope->beyond});
     else if (scope->holds_place)
         odi_queue_give_permit(scope->queue, scope->exclusive);
 }
 
 /* ---- places that outlast their jobs ---- */
 
-static bool hold(od_queue *queue)
+static bool hold(od_queue *queue, bool deep)
 {
     odi_lock_acquire(&queue->watch.lock);
     bool limited = queue->gate.width != ODI_GATE_UNLIMITED;
 
     if (limited) {
         odi_gate_hold(&queue->gate);
+        if (deep)
+            queue->more->held_deep++;
         odi_queue_take_back(queue); /* the drainer that is here goes on no further */
     }
     odi_queue_settle_and_release(queue);
     return limited;
 }
 
-/* Widths may change meanwhile: a bit for each queue of the chain says which place was taken, and those above
- * say in which process: a forked child holds nothing that its parent took. */
-enum { PLACES = (1 << 24) - 1, ONE_FORK = PLACES + 1 };
+/* Widths may change meanwhile: a bit for each of the chain's first queues says which place was taken, and one that
+ * queues behind them were looked at. Those above say in which process: a forked child holds nothing that its parent
+ * took. */
+enum { DEEP = 1 << (TARGETS_WITH_BIT + 1), PLACES = 2 * DEEP - 1, ONE_FORK = PLACES + 1 };
 
 static uint32_t forks_since; /* those of the process's forebears since the first */
 
@@ -173,10 +193,11 @@ uint32_t od_queue_hold(od_queue *queue)
 {
     uint32_t places = 0, place = 1;
 
-    for (od_queue *each = queue; each != NULL && place <= PLACES; each = odi_target_gate(each)) {
-        if (hold(each))
+    for (od_queue *each = queue; each != NULL; each = odi_target_gate(each)) {
+        if (hold(each, place == DEEP))
             places |= place;
-        place <<= 1;
+        if (place < DEEP)
+            place <<= 1;
     }
     return places != 0 ? places | forks_since : 0;
 }
@@ -185,6 +206,5 @@ void od_queue_unhold(od_queue *queue, uint32_t places)
 {
     if (places == 0 || ((places ^ forks_since) & ~(uint32_t)PLACES) != 0)
         return;
-    places &= PLACES;
-    give_up(queue, (odi_places){.own = places & 1, .targets = places >> 1});
+    give_up(queue, (odi_places){.own = places & 1, .targets = (places & (DEEP - 1)) >> 1, .deep = places & DEEP});
 }

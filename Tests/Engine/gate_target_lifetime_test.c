@@ -52,21 +52,43 @@ static uint32_t places_held;
 
 static void hold_places(void *queue) { places_held = od_queue_hold(queue); }
 
-/* What is noted of each has room for 24. */
-QUEUE_TEST(of_a_long_chain_what_is_held_is_given_up)
+/* The first 23 have a note each. */
+QUEUE_TEST(of_a_long_chain_every_place_is_held_and_given_up)
 {
-    enum { CHAIN = 27 };
+    enum { CHAIN = 40 };
     od_queue *chain[CHAIN];
 
     for (int each = 0; each < CHAIN; each++)
         chain[each] = queue_on(each > 0 ? chain[each - 1] : NULL, 1, "one of many");
     run_in(chain[CHAIN - 1], hold_places, chain[CHAIN - 1]);
-    assert_int_equal(places_held, (1 << 24) - 1);
+    for (int each = 0; each < CHAIN; each++)
+        assert_true(running_in(chain[each]) >= 1); /* a drainer may wait there for its target */
     od_queue_unhold(chain[CHAIN - 1], places_held);
     for (int each = CHAIN; each-- > 0;) {
         run_in(chain[each], no_job, NULL);
         assert_comes_true(running_in(chain[each]) == 0);
     }
+    for (int each = CHAIN; each-- > 0;)
+        od_queue_release(chain[each]);
+}
+
+static void sync_onto(void *queue) { run_synced(queue, no_job, NULL); }
+
+/* The caller earmarks its place of the outermost queue for whom it waits for. */
+QUEUE_TEST(a_closure_may_sync_onto_a_queue_that_is_forty_targets_away)
+{
+    enum { CHAIN = 41 };
+    od_queue *chain[CHAIN];
+
+    for (int each = 0; each < CHAIN; each++)
+        chain[each] = queue_on(each > 0 ? chain[each - 1] : NULL, each == 0 ? 2 : each == CHAIN - 1 ? 1 : OD_UNLIMITED, "one of many");
+    od_queue_suspend(chain[0]);
+    for (int each = 0; each < 2; each++) /* both places of the outermost */
+        od_queue_async(chain[0], NULL, OD_QUEUE_BAND, sync_onto, chain[CHAIN - 1]);
+    od_queue_async(chain[CHAIN - 1], NULL, OD_QUEUE_BAND, no_job, NULL); /* it is before the sync in the line */
+    od_queue_resume(chain[0]);
+    assert_true(od_queue_wait(chain[0], HANG_NS));
+    assert_true(od_queue_wait(chain[CHAIN - 1], HANG_NS));
     for (int each = CHAIN; each-- > 0;)
         od_queue_release(chain[each]);
 }
