@@ -146,7 +146,13 @@ enum ChildProcess {
     ) -> pid_t {
         /// One block of zero-terminated words, and the places where they begin.
         func list(_ words: [Bytes], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> pid_t) -> pid_t {
-            let block = Bytes(words.map { $0 + [0] }.joined()) + [0]
+            var block = Bytes()
+            block.reserveCapacity(words.reduce(1) { $0 + $1.count + 1 })
+            for word in words {
+                block += word
+                block.append(0)
+            }
+            block.append(0)
             return block.withUnsafeBytes { bytes -> pid_t in
                 guard let base = bytes.bindMemory(to: CChar.self).baseAddress else { return -1 }
                 var place = 0

@@ -129,7 +129,7 @@ struct RunSignalTests {
         #expect(failed.errorLines == ["overdrive: 7: exit code 1 (2 attempts)"])
         let ahead = try tree.shell("seq 100000 | { timeout 1 \(Command.overdrivePath) run -j2 sleep 5; wc -l; }")
         #expect(Int(ahead.text.split(separator: "\n").last ?? "0") ?? 0 > 50_000, "\(ahead.text)")
-        let ended = try tree.shell("sleep 100 | timeout -s INT 0.5 \(Command.overdrivePath) run echo; echo $?")
+        let ended = try tree.shell("mkfifo f; sleep 100 >f & timeout -s INT 0.5 \(Command.overdrivePath) run echo <f; kill $!")
         #expect(ended.seconds < 50 && ended.errors.contains("interrupted: 0 items"), "\(ended.errors)")
     }
 
