@@ -110,22 +110,16 @@ final class BatchRun {
             keepsOutputs: keepsOutputs, mostOutput: mostOutput)
     }
 
-    /// Refuses a journal that is divided otherwise: `merge` could not join its parts.
+    /// Refuses a journal that is divided into another number of shards: `merge` could not join them.
     private static func refuseOtherShards(_ shard: Shard, in journal: String) throws(BatchError) {
-        var difference: String?
-        do throws(BatchError) {
-            let count = try JournalDirectory.shardCounts(in: journal).first { $0 != shard.count }
-            let isWhole = try !JournalDirectory.generations(in: journal).isEmpty
-            if let count {
-                difference = "it has \(count) shards, not \(shard.count)"
-            } else if isWhole, shard.count > 1 {
-                difference = "it has no shards, not \(shard.count)"
-            }
-        } catch {
+        guard shard.count > 1 else { return }
+        let counts: [Int]
+        do throws(BatchError) { counts = try JournalDirectory.shardCounts(in: journal) } catch {
             if case .noJournal = error { return }
             throw error
         }
-        if let difference { throw .foreign(journal: journal, difference: difference) }
+        guard let other = counts.first(where: { $0 != shard.count }) else { return }
+        throw .foreign(journal: journal, difference: "it has \(other) shards, not \(shard.count)")
     }
 
     /// Finds out whose fault it was that the last run ended as it did, and writes that down.

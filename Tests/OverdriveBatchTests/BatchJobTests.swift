@@ -525,7 +525,12 @@ struct BatchJobTests {
             try BatchMerge(journal).validate { names[$0] }
         } throws: { "\($0)".contains("were done by two") || "\($0)".contains("are not done") }
         options.shard = try Shard("3/4")
+        #expect { try job.run(options) } throws: { "\($0)".contains("it has 3 shards, not 4") }
+        // Journals that an earlier version has mixed.
+        options.journal = "\(scratch.path)/other"
         _ = try job.run(options)
+        let mixed = JournalDirectory.shard(options.shard, in: journal)
+        #expect(rename(JournalDirectory.shard(options.shard, in: "\(scratch.path)/other"), mixed) == 0)
         #expect { try BatchMerge(journal) } throws: { "\($0)".contains("it is one of 4 shards, others are of 3") }
     }
 
