@@ -121,4 +121,11 @@ struct SpecificsTests {
         onThreads(1) { _ in seen.note(TaskQueue.currentLabel) }
         #expect(seen.all == ["pages", "journal", "pages", nil])
     }
+
+    @Test("A label that is cut ends with a whole character", arguments: ["é", "日", "👩‍👩‍👧"])
+    func cutLabel(character: String) {
+        let label = "a" + String(repeating: character, count: 40)
+        let seen = TaskQueue.serial(label: label).sync { TaskQueue.currentLabel ?? "" }
+        #expect(label.hasPrefix(seen) && seen.utf8.count <= 47 && seen.utf8.count + character.utf8.count > 47)
+    }
 }

@@ -45,7 +45,7 @@ extension TaskQueue {
     ///     ``run(_:)`` where the queue does not reject, and tasks that come with a dependent or have waited for
     ///     dependencies, conditions or their next attempt.
     ///   - policy: What happens to who submits beyond it.
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter.
     ///   - maxConcurrentTaskCount: How many run at a time: 1 (a serial queue) or more, or ``unlimited``.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``. What does not fit waits for that, too.

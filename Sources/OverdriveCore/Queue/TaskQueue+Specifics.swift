@@ -63,7 +63,7 @@ extension TaskQueue {
     // MARK: - Where the caller is
 
     /// The label of the queue whose closure the calling thread runs: the innermost one. Nil on a thread that
-    /// runs none.
+    /// runs none. A label longer than 47 bytes is cut behind a whole character.
     public static var currentLabel: String? {
         for unsafe queue in unsafe QueuesOfThread() { return unsafe String(cString: od_queue_label(queue)) }
         if let route = DispatchRoute.around.first { return route.isMain ? main.label : route.queue.label }

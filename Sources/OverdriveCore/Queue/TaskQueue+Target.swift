@@ -13,7 +13,7 @@ extension TaskQueue {
     /// `getSpecific(key:)` and ``assertOnQueue()`` see both, and targets may have targets.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter; nil: as much as the target's. Where it is higher than the target's, what
     ///     is before them in the target is served as if it mattered as much.
     ///   - target: The queue that it is on. It may be everybody's (``global(qos:)``), which gives no order; one that
@@ -39,7 +39,7 @@ extension TaskQueue {
     /// ``serial(label:qos:target:initiallyInactive:)``.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter; nil: as much as the target's.
     ///   - maxConcurrentTaskCount: How many run at a time, if the target lets so many.
     ///   - target: The queue that it is on.

@@ -97,7 +97,7 @@ public final class TaskQueue: Sendable {
     /// A concurrent queue with a label.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter.
     ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
@@ -120,7 +120,7 @@ public final class TaskQueue: Sendable {
     /// A queue that runs its closures one at a time, strictly in order.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them: now this one, then another.
@@ -143,7 +143,7 @@ public final class TaskQueue: Sendable {
         overflow: od_overflow = OD_OVERFLOW_WAITS, target: (TaskQueue, OpaquePointer)? = nil, scheduler: Scheduler,
         isGlobal: Bool = false
     ) {
-        let queue = unsafe label.withCString { label in
+        let queue = unsafe TaskQueue.engineLabel(label).withCString { label in
             var options = unsafe od_queue_options()
             unsafe options.band = qos.band
             unsafe options.width = TaskQueue.width(limit)
@@ -198,6 +198,14 @@ public final class TaskQueue: Sendable {
             unsafe Specifics.release(with: queue)
             unsafe od_queue_release(queue)
         }
+    }
+
+    /// As much of a label as the engine keeps, in whole characters.
+    private static func engineLabel(_ label: String) -> String {
+        guard label.utf8.count > 47 else { return label }
+        var kept = label.prefix(47)
+        while kept.utf8.count > 47 { kept.removeLast() }
+        return String(kept)
     }
 
     static func width(_ limit: Int) -> Int32 {
