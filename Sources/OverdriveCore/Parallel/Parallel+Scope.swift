@@ -42,7 +42,7 @@ extension Parallel {
 
     /// Runs a closure that forks children which may throw, and returns when all of them are done.
     ///
-    ///     try Parallel().scope(throwing: IOError.self) { scope in
+    ///     try Parallel().scope(throwing: IOError.self) { scope throws(IOError) in
     ///         for file in files { scope.fork { () throws(IOError) in try check(file) } }
     ///     }
     ///
