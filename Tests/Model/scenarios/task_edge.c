@@ -20,7 +20,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
  * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */
 #include "base/atomic.h"

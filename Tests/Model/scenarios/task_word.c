@@ -12,15 +12,15 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 7551af3c
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue aa0464b9
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 35b72af8
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 614e9b37
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4d32f50e
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
- * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:move 69882ede
+ * transcribes: Sources/Overdrive/Task/Task.swift:add 82113120
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:move 55f98a41
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:change be514399
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:had f9e119e5
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:change 8455754b
@@ -347,7 +347,8 @@ static void end_progress(void)
     }
 }
 
-/* AnyTask.change, and a look that is no more than a look: AnyTask.move, of a task that is cancelled meanwhile. An observer that
+/* AnyTask.change, and a look that is no more than a look: AnyTask.move, of a task that is cancelled meanwhile. The task's place in
+ * the registry of that queue is set and taken in the same manner. An observer that
  * is added is the same: who sees no end then is told of it. */
 static void moves(void)
 {
