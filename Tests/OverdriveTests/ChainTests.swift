@@ -482,4 +482,81 @@ struct ChainTests {
         if isAsynchronous { queue.add(task: loop) } else { queue.async { loop.start() } }
         #expect(try loop.wait() == 7)
     }
+
+    @Test("A composed task that ends before its start ends its parts too", arguments: 0..<6, [true, false])
+    func endsBeforeStart(kind: Int, isCancelled: Bool) {
+        let (a, b) = (Task.inline { 1 }, Task.inline { 2 })
+        let composed: AnyTask =
+            switch kind {
+            case 0: a.then { $0 }
+            case 1: a.zip(b)
+            case 2: Task.all([a, b])
+            case 3: Task.race([a, b])
+            case 4: a.recover { _ in 1 }
+            default: a.switchTo(.global())
+            }
+        if isCancelled {
+            composed.cancel()
+        } else {
+            composed.add(dependency: Task<Int>(error: Flaw()), requiring: .success)
+            composed.start()
+        }
+        composed.waitUntilFinished()
+        #expect(eventually { a.isCancelled && a.isFinished })
+        if (1...3).contains(kind) { #expect(eventually { b.isCancelled && b.isFinished }) }
+    }
+
+    @Test("Derived tasks that have ended are neither kept nor called by the task that they were made of")
+    func derivedHaveEnded() {
+        final class Captured: Sendable {}
+        let (session, emit) = spoken(of: Int.self)
+        let calls = Counter()
+        let derive: [(Captured) -> AnyTask] = [
+            { captured in session.then { value in withExtendedLifetime(captured) { calls.add() + value } } },
+            { captured in session.then { value -> Task<Int> in withExtendedLifetime(captured) { Task(value: value) } } },
+            { captured in session.recover { _ in withExtendedLifetime(captured) { 1 } } },
+            { captured in session.zip(Task<Int> { _ in { withExtendedLifetime(captured) {} } }) },
+            { captured in Task.race([session, Task<Int> { _ in { withExtendedLifetime(captured) {} } }]) },
+            { captured in session.switchTo(.global()).onValue { _ in withExtendedLifetime(captured) {} } },
+        ]
+        for (index, make) in derive.enumerated() {
+            weak var captured: Captured?
+            do {
+                let object = Captured()
+                captured = object
+                let task = make(object)
+                task.start()
+                task.cancel()
+            }
+            #expect(eventually { captured == nil }, "\(index)")
+        }
+        emit(.update(1))
+        #expect(calls.count == 0)
+        emit(.value(2))
+        #expect(session.result?.value == 2)
+    }
+
+    @Test("An update of a task that another one has replaced is not handed on after that")
+    func superseded() {
+        let (source, sourceEmit) = spoken(of: Int.self)
+        let (first, firstEmit) = spoken(of: Int.self)
+        let (second, secondEmit) = spoken(of: Int.self)
+        let (heard, gate) = (Log<Int>(), Gate())
+        let task = source.then { value -> Task<Int> in value == 0 ? first : second }
+        task.onUpdate { value in
+            heard.note(value)
+            if value == 1 { gate.pass() }
+        }
+        task.start()
+        sourceEmit(.update(0))
+        onThread { firstEmit(.update(1)) }
+        #expect(eventually { gate.arrivals == 1 })
+        firstEmit(.update(2))
+        sourceEmit(.update(1))
+        secondEmit(.update(10))
+        gate.open()
+        #expect(eventually { heard.all == [1, 10] })
+        secondEmit(.value(11))
+        #expect(eventually { heard.all == [1, 10, 11] })
+    }
 }

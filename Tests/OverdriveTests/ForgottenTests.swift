@@ -368,4 +368,23 @@ struct ForgottenTests {
         queue.resume()
         queue.waitUntilAllTasksAreFinished()
     }
+
+    @Test("A suspended or inactive queue that is let go of runs its tasks and closures, and goes", arguments: [true, false], [true, false])
+    func suspendedQueue(isInactive: Bool, hasDependency: Bool) {
+        let ran = Counter()
+        let (dependency, emit) = spoken(of: Int.self)
+        weak var kept: TaskQueue?
+        do {
+            let queue = TaskQueue(initiallyInactive: isInactive)
+            kept = queue
+            if !isInactive { queue.suspend() }
+            queue.async { ran.add() }
+            let task = Task.inline { ran.add() }
+            if hasDependency { task.add(dependency: dependency) }
+            queue.add(task: task)
+        }
+        #expect(eventually { kept == nil })
+        emit(.value(1))
+        #expect(eventually { ran.count == 2 })
+    }
 }

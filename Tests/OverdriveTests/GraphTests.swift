@@ -346,4 +346,49 @@ struct GraphTests {
         #expect(full.rejectedTaskCount == 2)
         full.resume()
     }
+
+    @Test("a task runs on the queue to which the program adds it while a dependent brings it to another")
+    func addedWhileBrought() {
+        let mine = TaskQueue.concurrent(label: "mine")
+        for round in 0..<500 {
+            let other = TaskQueue.concurrent(label: "other")
+            other.suspend()
+            let task = Task.inline { TaskQueue.currentLabel ?? "" }
+            let dependent = Task.inline {}
+            dependent.add(dependency: task)
+            onThreads(2) { side in
+                if side == 0 {
+                    other.add(task: dependent)
+                } else {
+                    for _ in 0..<round % 50 { sched_yield() }
+                    mine.add(task: task)
+                }
+            }
+            #expect(task.wait(timeout: .seconds(60)) == .success)
+            #expect(task.result?.value == "mine")
+            other.resume()
+            dependent.waitUntilFinished()
+        }
+    }
+
+    @Test("a task that moved to another queue is cancelled by that queue alone, and counts there")
+    func moved() {
+        for cancelsNew in [true, false] {
+            let (old, new) = (TaskQueue(), TaskQueue())
+            old.suspend()
+            new.suspend()
+            let (task, dependent) = (Task.inline { 1 }, Task.inline { 2 })
+            dependent.add(dependency: task)
+            old.add(task: dependent)
+            new.add(task: task)
+            #expect(new.tasks.contains { $0 === task })
+            (cancelsNew ? new : old).cancelAll()
+            new.resume()
+            old.resume()
+            task.waitUntilFinished()
+            new.waitUntilAllTasksAreFinished()
+            #expect(task.isCancelled == cancelsNew)
+            #expect(eventually { new.tasks.isEmpty && old.tasks.isEmpty })
+        }
+    }
 }

@@ -155,6 +155,60 @@ struct HandlerTests {
         #expect(eventually { census.alive == 0 })
         #expect(census.died == 2000)
     }
+
+    enum Cascade: CaseIterable { case handlers, cancels, starts }
+
+    @Test("that finish, cancel or start the next task take a short stack, however many follow", arguments: Cascade.allCases)
+    func cascade(kind: Cascade) {
+        let count = 20_000
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 1, stackSize: 512 << 10))
+        let tasks = Log<Task<Int>>()
+        for index in 0..<count {
+            switch kind {
+            case .handlers, .cancels: tasks.note(Task<Int> { _ in {} })
+            case .starts:
+                tasks.note(Task.inline {
+                    if index + 1 < count { tasks.all[index + 1].start() }
+                    return index
+                })
+            }
+        }
+        let all = tasks.all
+        for (task, next) in zip(all, all.dropFirst()) {
+            if kind == .handlers { task.onValue { next.finish(with: .value($0 + 1)) } }
+            if kind == .cancels { task.onCancel { next.cancel() } }
+        }
+        if kind == .handlers { for task in all { task.start() } }
+        queue.async {
+            switch kind {
+            case .handlers: all[0].finish(with: .value(0))
+            case .cancels: all[0].cancel()
+            case .starts: all[0].start()
+            }
+        }
+        #expect(eventually { all.allSatisfy(\.isFinished) })
+        if kind == .handlers { #expect(all.last?.result?.value == count - 1) }
+    }
+
+    @Test("and blocks of tasks are released at the end, though the task is kept")
+    func blocksAreReleased() {
+        final class Captured: Sendable {}
+        weak var (inline, block, asynchronous): (Captured?, Captured?, Captured?)
+        let tasks: [AnyTask]
+        do {
+            let (a, b, c) = (Captured(), Captured(), Captured())
+            (inline, block, asynchronous) = (a, b, c)
+            tasks = [
+                InlineTask { withExtendedLifetime(a) {} },
+                BlockTask(blocks: [{ withExtendedLifetime(b) {} }, { withExtendedLifetime(b) {} }]),
+                Task.async { withExtendedLifetime(c) {} },
+            ]
+        }
+        for task in tasks { TaskQueue.global().add(task: task) }
+        for task in tasks { task.waitUntilFinished() }
+        #expect(eventually { inline == nil && block == nil && asynchronous == nil })
+        withExtendedLifetime(tasks) {}
+    }
 }
 
 extension Task {

@@ -77,6 +77,23 @@ struct MisuseTests {
             print(results[late])
         },
         Scene(
+            "a wait for a task in what it calls before its end",
+            says: "Task.waitUntilFinished() of \"t\" in an observer, delegate or handler that is called before its end would wait "
+                + "for itself. Wait in an onCompletion handler, or on another thread"
+        ) {
+            struct Waits: TaskObserver {
+                func taskWillFinishExecution<T>(_ task: Task<T>) { task.waitUntilFinished() }
+            }
+            let task = Task.inline {}
+            task.name = "t"
+            task.add(observer: Waits())
+            task.start()
+        },
+        Scene("a jitter without end", says: "RetryPolicy.jitter: out of range (inf). Choose 0 to 1") {
+            var policy = RetryPolicy(times: 1)
+            policy.jitter = .infinity
+        },
+        Scene(
             "a circle of groups",
             says: "TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled "
                 + "without end"
