@@ -183,4 +183,13 @@ struct ProgressTests {
         await #expect(throws: Flaw.self) { try await early.value }
         #expect(queue.progress?.failed == 0)
     }
+
+    @Test("A progress that is polled without pause keeps few samples, and tells the rate")
+    func polled() throws {
+        var meter = RateMeter()
+        for step in 0..<200_000 { meter.note(Double(step), at: Double(step) * 5e-5) }
+        let samples = try #require(Mirror(reflecting: meter).children.first?.value as? [(time: Double, amount: Double)])
+        #expect(samples.count < 600)
+        #expect(abs(try #require(meter.rate) - 20_000) < 1)
+    }
 }
