@@ -24,7 +24,9 @@ enum ExitHandler {
     private static func run() {
         guard let lifecycle = lifecycle.withLock({ $0 }), lifecycle.state.withLock({ $0.report == nil }) else { return }
         let here = currentThread()
-        let task = AppTask.current ?? lifecycle.living.tasks.first { $0.mainThread.load(ordering: .relaxed) == here }
+        // A Swift task that a body left behind has a copy of `current`: a task that is up has no body under way, and is stopped.
+        let inherited = AppTask.current.flatMap { $0.place == .up ? nil : $0 }
+        let task = inherited ?? lifecycle.living.tasks.first { $0.mainThread.load(ordering: .relaxed) == here }
         lifecycle.state.withLock { $0.exiting = task.map { $0.index - 1 } }
         let over = WaitGroup()
         over.enter()

@@ -67,8 +67,8 @@ public final class ServiceLocator: Sendable {
         init(_ key: ServiceKey, inside parent: Resolution?) { (self.key, self.parent) = (key, parent) }
     }
 
-    /// What the running closure of a registration is part of.
-    @TaskLocal private static var resolution: Resolution?
+    /// The resolution whose closure the calling thread is in. A Swift task that the closure starts is in none.
+    private static var resolution: Resolution? { ThreadScope<Resolution>.current }
 
     /// One thread at a time decides to wait for another's resolution: so of those that would close a circle, the last sees
     /// it.
@@ -183,7 +183,7 @@ public final class ServiceLocator: Sendable {
         let mine = Resolution(key, inside: parent)
         if entry.register.policy == .new {
             try ServiceLocator.trackCircle(key, in: parent, asker)
-            return ServiceLocator.$resolution.withValue(mine) { entry.register.resolve() }
+            return ThreadScope.with(mine) { entry.register.resolve() }
         }
         while true {
             enum Next { case take(any Sendable), make(WaitGroup), wait(Resolution, WaitGroup) }
@@ -202,7 +202,7 @@ public final class ServiceLocator: Sendable {
             case .take(let value):
                 return value
             case .make(let group):
-                let value = ServiceLocator.$resolution.withValue(mine) { entry.register.resolve() }
+                let value = ThreadScope.with(mine) { entry.register.resolve() }
                 entry.stand.withLock { $0 = .made(value) }
                 group.leave()
                 return value

@@ -126,6 +126,25 @@ struct ServiceTests {
         #expect(said.all.count == 1)
     }
 
+    @Test("may be asked for by a Swift task that their registration left behind")
+    func taskLeftBehind() async {
+        let (locator, found) = (ServiceLocator(), Log<String>())
+        let done = WaitGroup()
+        done.enter()
+        locator.add {
+            Register(.unique) { () -> A in
+                AsyncTask {
+                    do { _ = try locator.resolve(A.self); found.note("found") } catch { found.note("\(error)") }
+                    done.leave()
+                }
+                return A()
+            }
+        }
+        _ = locator.module(for: A.self)
+        await withCheckedContinuation { continuation in done.notify(on: .global()) { continuation.resume() } }
+        #expect(found.all == ["found"])
+    }
+
     @Test("that need each other from two threads are named, too: neither waits for ever", arguments: [false, true])
     func circleAcrossThreads(isNested: Bool) {
         let (locator, said) = (ServiceLocator(), Log<String>())

@@ -73,8 +73,46 @@ package enum CurrentWorkPlace {
         return false
     }
 
+    /// The first answer of `find`, from the innermost work around the calling thread outwards.
+    package static func innermost<Found>(_ find: (any CurrentWork) -> Found?) -> Found? {
+        var word = unsafe od_thread_work()
+        while let here = unsafe word, unsafe TaskWord.task(in: here) == nil {
+            let reference = unsafe here.assumingMemoryBound(to: CurrentWorkReference.self)
+            if let found = unsafe find(reference.pointee.work) { return found }
+            unsafe word = reference.pointee.outer
+        }
+        return nil
+    }
+
     private static func work(at word: UnsafeMutableRawPointer) -> any CurrentWork {
         unsafe word.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
+    }
+}
+
+/// A value that holds while the calling thread is inside a synchronous call. Branches forked there find the value too.
+///
+/// A Swift task started inside the call does not find the value: the task may outlive the call. A task-local value
+/// would be copied into that task.
+package final class ThreadScope<Value: Sendable>: CurrentWork {
+    private let value: Value
+    private let outer: (any CurrentWork)?
+
+    private init(_ value: Value) {
+        self.value = value
+        outer = CurrentWorkPlace.currentOrTask
+    }
+
+    /// Cancellation is the matter of the work around the call.
+    package var isRequested: Bool { outer?.isRequested ?? false }
+
+    /// Runs `body` with `value` as the calling thread's value of this type.
+    package static func with<R, E: Error>(_ value: Value, _ body: () throws(E) -> R) throws(E) -> R {
+        try ThreadScope(value).whileCurrent(body)
+    }
+
+    /// The innermost value of this type around the calling thread.
+    package static var current: Value? {
+        CurrentWorkPlace.innermost { ($0 as? ThreadScope<Value>)?.value }
     }
 }
 
