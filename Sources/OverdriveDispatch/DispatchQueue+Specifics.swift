@@ -72,6 +72,8 @@ private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> 
 }
 
 extension DispatchQueue {
-    /// Whether the calling thread runs one of the queue's closures, however deep.
-    var isCurrent: Bool { taskQueue.isCurrent || standIn?.isCurrent == true }
+    /// Whether the calling thread runs one of the queue's closures, or one of a queue on it, however deep.
+    var isCurrent: Bool {
+        taskQueue.isCurrent || standIn?.isCurrent == true || isShared && taskQueue.isUnderCurrent
+    }
 }

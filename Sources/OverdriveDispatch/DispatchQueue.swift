@@ -117,7 +117,13 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
                 ? .concurrent(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
                 : .serial(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
         }
-        self.init(queue, label: label, qos: qos, isConcurrent: isConcurrent, isInactive: isInactive)
+        // As in Dispatch: the queue's own quality of service chooses the shared queue, and is told that one's where it has none.
+        // A concurrent queue without a target is on the shared queue of its quality of service.
+        if target?.isShared == true || target == nil && isConcurrent {
+            queue.standOn(shared: .global(qos: asked ?? .default))
+        }
+        let told = qos == .unspecified && target?.isShared == true ? target?.qos ?? qos : qos
+        self.init(queue, label: label, qos: told, isConcurrent: isConcurrent, isInactive: isInactive)
     }
 
     /// A queue whose closures run on one of the engine's, as on a scheduler of one's own.
@@ -248,7 +254,9 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
             trap(
                 "DispatchQueue.setTarget(queue:) of \"\(label)\" to \"\(queue.label)\", which runs on libdispatch: give that "
                     + "target when the queue is made")
-        } else if !queue.isShared {
+        } else if queue.isShared {
+            taskQueue.standOn(shared: queue.taskQueue)
+        } else {
             taskQueue.setTarget(queue.taskQueue)
         }
     }

@@ -214,5 +214,36 @@ extension DropIn {
             target.setSpecific(key: name, value: nil)
             #expect(target.sync { DispatchQueue.getSpecific(key: name) } == nil)
         }
+
+        @Test("a closure is on the shared queue that its queue was given as target, and sees that one's values")
+        func sharedTarget() {
+            let (shared, name) = (DispatchQueue.global(qos: .utility), DispatchSpecificKey<String>())
+            shared.setSpecific(key: name, value: "shared")
+            defer { shared.setSpecific(key: name, value: nil) }
+            let queue = DispatchQueue(label: "serial", target: shared)
+            let late = DispatchQueue(label: "late", attributes: .initiallyInactive)
+            late.setTarget(queue: shared)
+            late.activate()
+            let queues = [
+                queue, late, DispatchQueue(label: "concurrent", attributes: .concurrent, target: shared),
+                DispatchQueue(label: "on another", target: queue),
+                // Its own quality of service chooses the shared queue, also where it has no target.
+                DispatchQueue(label: "wins", qos: .utility, target: .global(qos: .background)),
+                DispatchQueue(label: "without", qos: .utility, attributes: .concurrent),
+            ]
+            for queue in queues {
+                for runs in [{ queue.sync(execute: $0) }, { queue.async(execute: $0); queue.sync(flags: .barrier) {} }]
+                    as [(@escaping @Sendable () -> Void) -> Void] {
+                    runs {
+                        dispatchPrecondition(condition: .onQueue(shared))
+                        dispatchPrecondition(condition: .notOnQueue(.global(qos: .background)))
+                        #expect(DispatchQueue.getSpecific(key: name) == "shared", "\(queue)")
+                    }
+                }
+                #expect(queue.getSpecific(key: name) == nil)
+            }
+            dispatchPrecondition(condition: .notOnQueue(shared))
+            #expect(queue.qos == .utility && queues[4].qos == .utility)
+        }
     }
 }

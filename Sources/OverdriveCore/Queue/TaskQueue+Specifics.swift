@@ -52,7 +52,8 @@ extension TaskQueue {
     /// - Cost: As of the queue's own, once for each queue around the caller until one has a value.
     public static func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
         for unsafe queue in unsafe QueuesOfThread() {
-            if let value = unsafe Specifics.of(queue)?.value(of: key) { return value }
+            guard let specifics = unsafe Specifics.of(queue) else { continue }
+            if let value = specifics.value(of: key) ?? specifics.shared?.getSpecific(key: key) { return value }
         }
         for route in DispatchRoute.around {
             if let value = route.specifics.value(of: key) { return value }
@@ -136,6 +137,26 @@ extension TaskQueue {
         }
     }
 
+    /// Says that closures of this queue count as closures of `shared`, which gives it neither order nor limit.
+    ///
+    /// Called before the first submission.
+    package func standOn(shared: TaskQueue) {
+        specifics(make: true)?.standOn(shared)
+    }
+
+    /// Whether the calling thread runs a closure of a queue that stands on this shared one.
+    package var isUnderCurrent: Bool {
+        for unsafe queue in unsafe QueuesOfThread() {
+            if let shared = unsafe Specifics.of(queue)?.shared, shared.isSameAs(self) { return true }
+        }
+        return false
+    }
+
+    private func isSameAs(_ other: TaskQueue) -> Bool {
+        guard case .engine(let mine, _) = route, case .engine(let theirs, _) = other.route else { return false }
+        return mine == theirs
+    }
+
     /// Whether the calling thread, which is current, runs one of the queue's barriers or a closure of a serial queue.
     package var isAlone: Bool {
         switch route {
@@ -176,6 +197,8 @@ final class Specifics: Sendable {
     /// Whether submissions look for a tracker: the lock is for those alone that find one.
     private let tracks = Atomic(false)
     private let targets = Locked<Specifics?>(nil)
+    /// The band of the shared queue that the queue stands on, and 1; 0: none.
+    private let sharedBand = Atomic<UInt8>(0)
 
     @inline(__always)
     var isTracked: Bool { tracks.load(ordering: .relaxed) }  // relaxed: the lock orders what is behind it
@@ -202,6 +225,17 @@ final class Specifics: Sendable {
             return tracking
         }
         tracker?.becomeComplete()
+    }
+
+    /// The shared queue that the queue stands on.
+    var shared: TaskQueue? {
+        // relaxed: written before the first submission, or with a value that needs nothing else
+        let band = sharedBand.load(ordering: .relaxed)
+        return band == 0 ? nil : TaskQueue.QoS(rawValue: .init(band - 1)).map { .global(qos: $0) }
+    }
+
+    func standOn(_ shared: TaskQueue) {
+        sharedBand.store(UInt8(shared.qos.rawValue) + 1, ordering: .relaxed)  // as above
     }
 
     /// The target's stay as long as these.
