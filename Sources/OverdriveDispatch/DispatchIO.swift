@@ -10,6 +10,8 @@ public import Glibc
 /// - Cost: libdispatch's, and one submission for each call of a handler.
 public final class DispatchIO: DispatchObject, @unchecked Sendable {
     private let theirs: Dispatch.DispatchIO
+    /// Calls of the channel's handlers that have not returned. The cleanup handler waits for them.
+    private let calls: DispatchGroup
 
     /// How a channel reads: from front to end, or anywhere.
     public typealias StreamType = Dispatch.DispatchIO.StreamType
@@ -18,19 +20,21 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
     /// How strictly handlers are called at intervals.
     public typealias IntervalFlags = Dispatch.DispatchIO.IntervalFlags
 
-    private init(_ theirs: Dispatch.DispatchIO) {
+    private init(_ theirs: Dispatch.DispatchIO, _ calls: DispatchGroup) {
         self.theirs = theirs
+        self.calls = calls
     }
 
-    /// A channel on a descriptor, which belongs to it until the cleanup handler is called, on `queue`.
+    /// A channel on a descriptor, which belongs to the channel until the cleanup handler is called, on `queue`. The cleanup
+    /// handler comes after the last call of a read or write handler has returned.
     public convenience init(
         type: StreamType, fileDescriptor: Int32, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let relay = Relay(to: queue)
+        let calls = DispatchGroup()
         self.init(
-            Dispatch.DispatchIO(type: type, fileDescriptor: fileDescriptor, queue: relay.queue) { error in
-                relay.forward { cleanupHandler(error) }
-            })
+            Dispatch.DispatchIO(type: type, fileDescriptor: fileDescriptor, queue: Relay.watching) { error in
+                calls.notify(queue: queue) { cleanupHandler(error) }
+            }, calls)
     }
 
     /// A channel on a file by its path, which is opened with the first read or write; nil when the path is not absolute.
@@ -38,23 +42,25 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         type: StreamType, path: UnsafePointer<Int8>, oflag: Int32, mode: mode_t, queue: DispatchQueue,
         cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let relay = Relay(to: queue)
+        // libdispatch makes no channel for a relative path, and its Swift overlay does not notice.
+        guard unsafe path.pointee == UInt8(ascii: "/") else { return nil }
+        let calls = DispatchGroup()
         let made: Dispatch.DispatchIO? = unsafe Dispatch.DispatchIO(
-            type: type, path: path, oflag: oflag, mode: mode, queue: relay.queue
-        ) { error in relay.forward { cleanupHandler(error) } }
+            type: type, path: path, oflag: oflag, mode: mode, queue: Relay.watching
+        ) { error in calls.notify(queue: queue) { cleanupHandler(error) } }
         guard let made else { return nil }
-        self.init(made)
+        self.init(made, calls)
     }
 
     /// A channel on the file of another channel.
     public convenience init(
         type: StreamType, io: DispatchIO, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        let relay = Relay(to: queue)
+        let calls = DispatchGroup()
         self.init(
-            Dispatch.DispatchIO(type: type, io: io.theirs, queue: relay.queue) { error in
-                relay.forward { cleanupHandler(error) }
-            })
+            Dispatch.DispatchIO(type: type, io: io.theirs, queue: Relay.watching) { error in
+                calls.notify(queue: queue) { cleanupHandler(error) }
+            }, calls)
     }
 
     /// Reads once from a descriptor.
@@ -64,7 +70,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
     ) {
         let relay = Relay(to: queue)
         Dispatch.DispatchIO.read(
-            fromFileDescriptor: fromFileDescriptor, maxLength: maxLength, runningHandlerOn: relay.queue
+            fromFileDescriptor: fromFileDescriptor, maxLength: maxLength, runningHandlerOn: Relay.watching
         ) { data, error in relay.forward { handler(data, error) } }
     }
 
@@ -74,7 +80,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         handler: @escaping (_ data: DispatchData?, _ error: Int32) -> Void
     ) {
         let relay = Relay(to: queue)
-        Dispatch.DispatchIO.write(toFileDescriptor: toFileDescriptor, data: data, runningHandlerOn: relay.queue) {
+        Dispatch.DispatchIO.write(toFileDescriptor: toFileDescriptor, data: data, runningHandlerOn: Relay.watching) {
             data, error in relay.forward { handler(data, error) }
         }
     }
@@ -84,8 +90,8 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         offset: off_t, length: Int, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
     ) {
-        let relay = Relay(to: queue)
-        theirs.read(offset: offset, length: length, queue: relay.queue) { done, data, error in
+        let relay = Relay(to: queue, countedBy: calls)
+        theirs.read(offset: offset, length: length, queue: Relay.watching) { done, data, error in
             relay.forward { ioHandler(done, data, error) }
         }
     }
@@ -95,8 +101,8 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         offset: off_t, data: DispatchData, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
     ) {
-        let relay = Relay(to: queue)
-        theirs.write(offset: offset, data: data, queue: relay.queue) { done, data, error in
+        let relay = Relay(to: queue, countedBy: calls)
+        theirs.write(offset: offset, data: data, queue: Relay.watching) { done, data, error in
             relay.forward { ioHandler(done, data, error) }
         }
     }
@@ -126,6 +132,11 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         theirs.barrier(execute: execute)
     }
 
+    /// Puts libdispatch's part of the channel, and the blocks of ``barrier(execute:)``, on another queue.
+    public override func setTarget(queue: DispatchQueue) {
+        theirs.setTarget(queue: queue.underlying)
+    }
+
     /// The channel's descriptor; -1 once it is closed.
     public var fileDescriptor: Int32 { theirs.fileDescriptor }
 }
@@ -133,11 +144,12 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
 /// Takes one operation's calls from libdispatch to a queue of ours, in their order.
 private struct Relay {
     private let target: DispatchQueue
+    private let calls: DispatchGroup?
     // One for all: handlers of one channel's operations are handed over in the order in which they end.
-    private static let watching = Dispatch.DispatchQueue(label: "overdrive.watching.io")
-    var queue: Dispatch.DispatchQueue { Self.watching }
+    static let watching = Dispatch.DispatchQueue(label: "overdrive.watching.io")
 
-    init(to target: DispatchQueue) {
+    init(to target: DispatchQueue, countedBy calls: DispatchGroup? = nil) {
+        self.calls = calls
         // An operation's handler is called once at a time and in order, on a concurrent queue too.
         self.target = target.isConcurrent ? DispatchQueue(label: "overdrive.io", target: target) : target
     }
@@ -145,6 +157,6 @@ private struct Relay {
     func forward(_ work: @escaping () -> Void) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = work
-        target.async { unsafe work() }
+        target.async(group: calls) { unsafe work() }
     }
 }

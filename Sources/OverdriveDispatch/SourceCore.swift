@@ -47,6 +47,14 @@ final class SourceCore: @unchecked Sendable {
         var first: Int64
         var interval: Int64
         var clock: WallClock?
+
+        /// Makes the time after `count` more the first one; .max where there is none.
+        mutating func pass(_ count: UInt) {
+            guard interval > 0 else { return first = .max }
+            let (time, overflow) = Int64(clamping: count).multipliedReportingOverflow(by: interval)
+            let (next, isLate) = first.addingReportingOverflow(time)
+            first = overflow || isLate ? .max : next
+        }
     }
 
     init(on queue: DispatchQueue?, handle: UInt = 0, mask: UInt = 0, watch: SourceWatch? = nil) {
@@ -70,7 +78,17 @@ final class SourceCore: @unchecked Sendable {
     }
 
     func setQueue(_ new: DispatchQueue) {
-        section { queue = new }
+        let old = section {
+            defer {
+                queue = new
+                disarm = nil
+                // A tick on the queue before is stale: the new timer makes up for it.
+                schedule += 1
+            }
+            return disarm
+        }
+        old?()
+        arm()
     }
 
     // MARK: - Events
@@ -87,6 +105,7 @@ final class SourceCore: @unchecked Sendable {
     private func tick(_ count: UInt, of schedule: Int) {
         let step: Step? = section {
             guard schedule == self.schedule else { return nil }
+            times?.pass(count)
             pending &+= count
             return next()
         }

@@ -588,5 +588,75 @@ extension DropIn {
             done.wait()
             #expect(crowd.most == 1 && got.value == sent)
         }
+
+        @Test("an active timer goes over to the queue that it is given, though the queue before stands still", arguments: [true, false])
+        func timerChangesQueue(isWall: Bool) {
+            let (before, after, key) = (DispatchQueue(label: "before"), DispatchQueue(label: "after"), DispatchSpecificKey<Int>())
+            after.setSpecific(key: key, value: 7)
+            let (ticks, told) = (Log<Bool>(), Counter())
+            let timer = DispatchSource.makeTimerSource(queue: before)
+            timer.setEventHandler {
+                ticks.note(DispatchQueue.getSpecific(key: key) == 7)
+                told.add(Int(timer.data))
+            }
+            let start = ContinuousClock.now
+            if isWall {
+                timer.schedule(wallDeadline: .now() + 0.005, repeating: .milliseconds(5))
+            } else {
+                timer.schedule(deadline: .now() + .milliseconds(5), repeating: .milliseconds(5))
+            }
+            timer.activate()
+            #expect(eventually { ticks.all.count >= 2 })
+            before.suspend()
+            (timer as? DispatchObject)?.setTarget(queue: after)
+            let seen = ticks.all.count
+            #expect(eventually { ticks.all.count >= seen + 4 })
+            timer.cancel()
+            after.sync {}
+            // No time is told twice.
+            #expect(told.count <= Int((ContinuousClock.now - start) / .milliseconds(5)) + 1)
+            #expect(ticks.all.last == true)
+            before.resume()
+        }
+
+        @Test("a channel's cleanup handler comes after the last handler has returned")
+        func cleanupIsLast() throws {
+            let all = DispatchQueue(label: "concurrent", attributes: .concurrent)
+            for queues in [(DispatchQueue(label: "one"), DispatchQueue(label: "two")), (all, all), (.global(), .global())] {
+                var ends: [Int32] = [0, 0]
+                try #require(pipe(&ends) == 0)
+                let (reads, log, done) = (ends[0], Log<String>(), DispatchSemaphore(value: 0))
+                let channel = DispatchIO(type: .stream, fileDescriptor: reads, queue: queues.1) { _ in
+                    log.note("cleanup")
+                    close(reads)
+                    done.signal()
+                }
+                channel.read(offset: 0, length: .max, queue: queues.0) { isDone, _, _ in
+                    guard isDone else { return }
+                    usleep(20_000)
+                    log.note("handler")
+                }
+                channel.close()
+                close(ends[1])
+                done.wait()
+                #expect(log.all == ["handler", "cleanup"])
+            }
+        }
+
+        @Test("a channel is not made for a relative path; a channel's barriers run where its target says")
+        func channelTargets() {
+            let queue = DispatchQueue(label: "target")
+            #expect(DispatchIO(type: .stream, path: "relative", oflag: O_RDONLY, mode: 0, queue: queue) { _ in } == nil)
+            let (seen, done) = (Box(false), DispatchSemaphore(value: 0))
+            let channel = DispatchIO(type: .stream, path: "/dev/null", oflag: O_RDONLY, mode: 0, queue: queue) { _ in }
+            channel?.setTarget(queue: queue)
+            channel?.barrier {
+                seen.value = queue.isCurrent
+                done.signal()
+            }
+            done.wait()
+            #expect(seen.value)
+            channel?.close()
+        }
     }
 }
