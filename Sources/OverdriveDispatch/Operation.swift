@@ -21,9 +21,13 @@ open class Operation: NSObject, @unchecked Sendable {
     private let section = CriticalSection()
     private var stage = Stage.new
     private var cancelled = false
-    private var needed: [Operation] = []
+    private var needed: [ObjectIdentifier: Dependency] = [:]
     private var missing: Set<ObjectIdentifier> = []
-    private var dependents: [Dependent] = []
+    private var dependents: [ObjectIdentifier: Dependent] = [:]
+    /// Numbers dependencies and dependents in the order of adding.
+    private var nextNumber = 0
+    /// Whether ``start()`` of this class called ``main()``.
+    private var ranMain = false
     private var completion: (@Sendable () -> Void)?
     private var title: String?
     private var quality: QualityOfService?
@@ -31,8 +35,14 @@ open class Operation: NSObject, @unchecked Sendable {
     private var queue: OperationQueue?
     private var waiters: WaitGroup?
 
-    /// Not kept: who depends on an operation keeps that, not the other way round.
+    private struct Dependency {
+        let number: Int
+        let operation: Operation
+    }
+
+    /// A dependent keeps its dependencies; a dependency does not keep its dependents.
     private struct Dependent {
+        let number: Int
         weak var operation: Operation?
     }
 
@@ -81,7 +91,10 @@ open class Operation: NSObject, @unchecked Sendable {
             }
         }
         guard begins else { return }
-        if !isCancelled { whileCurrent { main() } }
+        if !isCancelled {
+            section { ranMain = true }
+            whileCurrent { main() }
+        }
         finish()
     }
 
@@ -121,14 +134,18 @@ open class Operation: NSObject, @unchecked Sendable {
             trap("Operation.addDependency(_:) of \(self) on itself: it would wait for itself")
         }
         let isNew = section {
-            guard !needed.contains(where: { $0 === op }) else { return false }
-            needed.append(op)
+            guard needed[ObjectIdentifier(op)] == nil else { return false }
+            needed[ObjectIdentifier(op)] = Dependency(number: nextNumber, operation: op)
+            nextNumber += 1
             if !cancelled { missing.insert(ObjectIdentifier(op)) }
             return true
         }
         guard isNew else { return }
         let isOver = op.section {
-            if op.stage != .finished { op.dependents.append(Dependent(operation: self)) }
+            if op.stage != .finished {
+                op.dependents[ObjectIdentifier(self)] = Dependent(number: op.nextNumber, operation: self)
+                op.nextNumber += 1
+            }
             return op.stage == .finished
         }
         if isOver { dependencyIsOver(op) }
@@ -136,13 +153,16 @@ open class Operation: NSObject, @unchecked Sendable {
 
     /// Has this operation wait for `op` no longer.
     open func removeDependency(_ op: Operation) {
-        op.section { op.dependents.removeAll { $0.operation === self || $0.operation == nil } }
-        section { needed.removeAll { $0 === op } }
+        // The section is left before the removed references go: a deinitialiser may run.
+        _ = op.section { op.dependents.removeValue(forKey: ObjectIdentifier(self)) }
+        _ = section { needed.removeValue(forKey: ObjectIdentifier(op)) }
         dependencyIsOver(op)
     }
 
     /// What it waits for, or has waited for, in the order of asking.
-    open var dependencies: [Operation] { section { needed } }
+    open var dependencies: [Operation] {
+        section { needed }.values.sorted { $0.number < $1.number }.map(\.operation)
+    }
 
     private func dependencyIsOver(_ op: Operation) {
         let queue: OperationQueue? = section {
@@ -264,24 +284,26 @@ open class Operation: NSObject, @unchecked Sendable {
     /// The first time: what depends on it becomes ready, and who waits is told, also who comes meanwhile, when its queue has it no
     /// more.
     private func finish() {
-        var dependents: [Dependent] = []
+        var dependents: [ObjectIdentifier: Dependent] = [:]
         var completion: (@Sendable () -> Void)?
-        let (isFirst, queue) = section {
-            guard stage != .finished else { return (false, nil as OperationQueue?) }
+        let (isFirst, queue, counts) = section {
+            guard stage != .finished else { return (false, nil as OperationQueue?, false) }
             stage = .finished
             swap(&dependents, &self.dependents)
             swap(&completion, &self.completion)
-            return (true, self.queue)
+            return (true, self.queue, ranMain)
         }
         guard isFirst else { return }
-        for dependent in dependents { dependent.operation?.dependencyIsOver(self) }
-        queue?.isOver(self)
+        for dependent in dependents.values.sorted(by: { $0.number < $1.number }) {
+            dependent.operation?.dependencyIsOver(self)
+        }
+        queue?.isOver(self, ranMain: counts, completion: completion)
         let waiters = section { () -> WaitGroup? in
             self.queue = nil
             return self.waiters.take()
         }
         waiters?.leave()
-        if let completion { DispatchQueue.global().async(execute: completion) }
+        if let completion, queue == nil { DispatchQueue.global().async(execute: completion) }
     }
 }
 

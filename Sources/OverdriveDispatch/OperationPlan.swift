@@ -10,7 +10,8 @@ struct OperationPlan {
         let number: Int
         let stretch: Int
         var priority: Operation.QueuePriority
-        var isReady = false
+        /// In the stretch's ready operations; nil: not ready.
+        var stamp: Int?
         var hasStarted = false
     }
 
@@ -21,8 +22,10 @@ struct OperationPlan {
     }
 
     private var entries: [ObjectIdentifier: Entry] = [:]
-    private var stretches = [Stretch()]
+    /// By their numbers, from the first to the last.
+    private var stretches = [0: Stretch()]
     private var firstStretch = 0
+    private var lastStretch = 0
     private var nextNumber = 0
     private var running = 0
     /// Starts that are submitted and have not looked for their operation yet.
@@ -31,44 +34,51 @@ struct OperationPlan {
 
     var count: Int { entries.count }
 
-    var isEmpty: Bool { entries.isEmpty && stretches.count == 1 }
+    var isEmpty: Bool { entries.isEmpty && firstStretch == lastStretch }
 
     var operations: [Operation] {
         entries.values.sorted { $0.number < $1.number }.map(\.operation)
     }
 
     mutating func add(_ op: Operation) {
-        let stretch = firstStretch + stretches.count - 1
         entries[ObjectIdentifier(op)] = Entry(
-            operation: op, number: nextNumber, stretch: stretch, priority: .normal)
+            operation: op, number: nextNumber, stretch: lastStretch, priority: .normal)
         nextNumber += 1
-        stretches[stretches.count - 1].unfinished += 1
+        stretches[lastStretch]?.unfinished += 1
     }
 
     mutating func add(barrier: @escaping @Sendable () -> Void) {
-        stretches[stretches.count - 1].barrier = barrier
-        stretches.append(Stretch())
+        stretches[lastStretch]?.barrier = barrier
+        lastStretch += 1
+        stretches[lastStretch] = Stretch()
     }
 
     /// Barriers that have not begun run nothing any more.
     mutating func dropBarriers() {
-        for index in stretches.indices where stretches[index].barrier != nil { stretches[index].barrier = {} }
+        for number in firstStretch..<lastStretch { stretches[number]?.barrier = {} }
     }
 
     mutating func isReady(_ op: Operation, priority: Operation.QueuePriority) {
-        guard var entry = entries[ObjectIdentifier(op)], !entry.isReady, !entry.hasStarted else { return }
-        entry.isReady = true
+        guard var entry = entries[ObjectIdentifier(op)], entry.stamp == nil, !entry.hasStarted else { return }
         entry.priority = priority
+        entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.number, priority)
         entries[ObjectIdentifier(op)] = entry
-        stretches[entry.stretch - firstStretch].ready.insert(op, entry.number, priority)
+    }
+
+    /// An operation that ``takeBest(limit:)`` gave out cannot start yet.
+    mutating func isNotReady(_ op: Operation) {
+        guard entries[ObjectIdentifier(op)]?.hasStarted == true else { return }
+        running -= 1
+        entries[ObjectIdentifier(op)]?.hasStarted = false
+        entries[ObjectIdentifier(op)]?.stamp = nil
     }
 
     mutating func setPriority(of op: Operation, _ priority: Operation.QueuePriority) {
-        guard var entry = entries[ObjectIdentifier(op)], entry.isReady, !entry.hasStarted, entry.priority != priority
+        guard var entry = entries[ObjectIdentifier(op)], let stamp = entry.stamp, !entry.hasStarted,
+            entry.priority != priority
         else { return }
-        let index = entry.stretch - firstStretch
-        stretches[index].ready.remove(entry.number, entry.priority)
-        stretches[index].ready.insert(op, entry.number, priority)
+        stretches[entry.stretch]?.ready.remove(stamp)
+        entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.number, priority)
         entry.priority = priority
         entries[ObjectIdentifier(op)] = entry
     }
@@ -76,12 +86,11 @@ struct OperationPlan {
     /// The operation has finished, perhaps without having been started.
     mutating func remove(_ op: Operation) {
         guard let entry = entries.removeValue(forKey: ObjectIdentifier(op)) else { return }
-        let index = entry.stretch - firstStretch
-        stretches[index].unfinished -= 1
+        stretches[entry.stretch]?.unfinished -= 1
         if entry.hasStarted {
             running -= 1
-        } else if entry.isReady {
-            stretches[index].ready.remove(entry.number, entry.priority)
+        } else if let stamp = entry.stamp {
+            stretches[entry.stretch]?.ready.remove(stamp)
         }
     }
 
@@ -89,7 +98,7 @@ struct OperationPlan {
 
     /// How many more starts are to be submitted.
     mutating func takeStarts(limit: Int) -> Int {
-        let new = max(0, min(stretches[0].ready.count, limit - running) - starts)
+        let new = max(0, min(stretches[firstStretch]?.ready.count ?? 0, limit - running) - starts)
         starts += new
         return new
     }
@@ -100,79 +109,105 @@ struct OperationPlan {
 
     /// The operation that is to run now.
     mutating func takeBest(limit: Int) -> Operation? {
-        guard running < limit, let op = stretches[0].ready.takeFirst() else { return nil }
+        guard running < limit, let op = stretches[firstStretch]?.ready.takeFirst() else { return nil }
         running += 1
         entries[ObjectIdentifier(op)]?.hasStarted = true
         return op
     }
 
     /// What the next start should be submitted as.
-    var bestQuality: QualityOfService? { stretches[0].ready.first?.givenQuality }
+    var bestQuality: QualityOfService? { stretches[firstStretch]?.ready.first?.givenQuality }
 
     /// The barrier whose time has come.
     mutating func takeBarrier() -> (@Sendable () -> Void)? {
-        guard !barrierRuns, stretches[0].unfinished == 0, let barrier = stretches[0].barrier else { return nil }
+        guard !barrierRuns, let first = stretches[firstStretch], first.unfinished == 0, let barrier = first.barrier
+        else { return nil }
         barrierRuns = true
         return barrier
     }
 
     mutating func barrierIsOver() {
         barrierRuns = false
-        stretches.removeFirst()
+        stretches[firstStretch] = nil
         firstStretch += 1
     }
 }
 
-/// Operations that may start, by priority and then in the order of adding.
+/// Operations that may start, by priority and then in the order of adding: a binary heap.
+///
+/// A removed operation stays in the heap, without its stamp among the live ones, until it comes to the top. The top is
+/// always live.
 struct ReadyOperations {
-    private struct Line {
-        var entries: [(number: Int, operation: Operation?)] = []
-        var front = 0
+    private struct Entry {
+        let operation: Operation
+        let number: Int
+        let priority: Operation.QueuePriority
+        let stamp: Int
+
+        func isBefore(_ other: Entry) -> Bool {
+            priority == other.priority ? number < other.number : priority.rawValue > other.priority.rawValue
+        }
     }
 
-    private var lines = Array(repeating: Line(), count: 5)
-    private(set) var count = 0
+    private var heap: [Entry] = []
+    private var live: Set<Int> = []
+    private var nextStamp = 0
 
-    private static func line(_ priority: Operation.QueuePriority) -> Int { 2 - priority.rawValue / 4 }
+    var count: Int { live.count }
 
-    mutating func insert(_ op: Operation, _ number: Int, _ priority: Operation.QueuePriority) {
-        let line = ReadyOperations.line(priority)
-        var place = lines[line].entries.count
-        while place > lines[line].front, lines[line].entries[place - 1].number > number { place -= 1 }
-        lines[line].entries.insert((number, op), at: place)
-        count += 1
+    var first: Operation? { heap.first?.operation }
+
+    /// Returns the stamp by which ``remove(_:)`` knows the operation.
+    mutating func insert(_ op: Operation, _ number: Int, _ priority: Operation.QueuePriority) -> Int {
+        nextStamp += 1
+        live.insert(nextStamp)
+        heap.append(Entry(operation: op, number: number, priority: priority, stamp: nextStamp))
+        rise(from: heap.count - 1)
+        return nextStamp
     }
 
-    mutating func remove(_ number: Int, _ priority: Operation.QueuePriority) {
-        let line = ReadyOperations.line(priority)
-        guard
-            let place = lines[line].entries[lines[line].front...].firstIndex(where: {
-                $0.number == number && $0.operation != nil
-            })
-        else { return }
-        lines[line].entries.remove(at: place)
-        count -= 1
-    }
-
-    var first: Operation? {
-        for line in lines where line.front < line.entries.count { return line.entries[line.front].operation }
-        return nil
+    mutating func remove(_ stamp: Int) {
+        guard live.remove(stamp) != nil else { return }
+        dropDead()
+        // Removed operations are at most as many as live ones, and 32.
+        guard heap.count > 2 * live.count + 32 else { return }
+        heap.removeAll { !live.contains($0.stamp) }
+        for place in heap.indices.reversed() { sink(from: place) }
     }
 
     mutating func takeFirst() -> Operation? {
-        for line in lines.indices where lines[line].front < lines[line].entries.count {
-            let front = lines[line].front
-            let op = lines[line].entries[front].operation
-            lines[line].entries[front].operation = nil
-            lines[line].front += 1
-            // What was taken is cut off when it is the greater part.
-            if lines[line].front > 32, lines[line].front * 2 > lines[line].entries.count {
-                lines[line].entries.removeFirst(lines[line].front)
-                lines[line].front = 0
-            }
-            count -= 1
-            return op
+        guard let first = heap.first else { return nil }
+        live.remove(first.stamp)
+        dropDead()
+        return first.operation
+    }
+
+    private mutating func dropDead() {
+        while let first = heap.first, !live.contains(first.stamp) {
+            heap.swapAt(0, heap.count - 1)
+            heap.removeLast()
+            if !heap.isEmpty { sink(from: 0) }
         }
-        return nil
+    }
+
+    private mutating func rise(from start: Int) {
+        var place = start
+        while place > 0, heap[place].isBefore(heap[(place - 1) / 2]) {
+            heap.swapAt(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    private mutating func sink(from start: Int) {
+        var place = start
+        while true {
+            var best = place
+            for child in [2 * place + 1, 2 * place + 2] where child < heap.count && heap[child].isBefore(heap[best]) {
+                best = child
+            }
+            guard best != place else { return }
+            heap.swapAt(place, best)
+            place = best
+        }
     }
 }

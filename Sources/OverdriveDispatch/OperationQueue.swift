@@ -50,9 +50,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
 
     /// The queue that started the operation that the caller is in; the main one on the main thread; nil elsewhere.
     open class var current: OperationQueue? {
-        started ?? (DispatchQueue.main.isCurrent ? mainQueue : nil)
+        ThreadScope<OperationQueue>.current ?? (DispatchQueue.main.isCurrent ? mainQueue : nil)
     }
-    @TaskLocal private static var started: OperationQueue?
 
     // MARK: - Adding
 
@@ -131,9 +130,9 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
 
     // MARK: - What it is like
 
-    /// What it is called in reports.
+    /// The queue's name in reports: `NSOperationQueue` and the queue's address, unless another name was set.
     open var name: String? {
-        get { section { title } ?? "" }
+        get { unsafe section { title } ?? "NSOperationQueue \(Unmanaged.passUnretained(self).toOpaque())" }
         set { section { title = newValue } }
     }
 
@@ -163,7 +162,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     /// How many operations have not finished.
     open var operationCount: Int { section { plan.count } }
 
-    /// Counts finished operations, once its `totalUnitCount` was set.
+    /// Counts finished operations, once its `totalUnitCount` was set. An operation counts if ``Operation/start()``
+    /// called its ``Operation/main()``: neither one cancelled before its start nor one with a `start()` of its own does.
     open var progress: Progress {
         section {
             if let counter { return counter }
@@ -187,16 +187,24 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         section { plan.setPriority(of: op, priority) }
     }
 
-    func isOver(_ op: Operation) {
+    /// Forgets an operation that has finished. Threads that wait for the queue return once `completion` has been called.
+    ///
+    /// - Parameter ranMain: Whether the operation counts in ``progress``.
+    func isOver(_ op: Operation, ranMain: Bool, completion: (@Sendable () -> Void)?) {
         let counter = section {
             plan.remove(op)
             return self.counter
         }
-        if let counter, counter.totalUnitCount > 0 {
+        if ranMain, let counter, counter.totalUnitCount > 0 {
             section { counter.completedUnitCount += 1 }
         }
         startWhatMay()
-        pending.leave()
+        guard let completion else { return pending.leave() }
+        DispatchQueue.global().async {
+            // Before the call: the block may itself wait for the queue.
+            self.pending.leave()
+            completion()
+        }
     }
 
     // MARK: - Starting
@@ -214,7 +222,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         guard let queue else { return }
         if let barrier {
             queue.async {
-                OperationQueue.$started.withValue(self) { barrier() }
+                ThreadScope.with(self) { barrier() }
                 self.section { self.plan.barrierIsOver() }
                 self.startWhatMay()
                 self.pending.leave()
@@ -226,13 +234,22 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     }
 
     private func startOne() {
-        let op: Operation? = section {
-            plan.startIsThere()
+        section { plan.startIsThere() }
+        while let op = takeBest() {
+            // A dependency may have been added, or an overridden isReady may have changed, since the operation became ready.
+            if op.isReady { return ThreadScope.with(self) { op.startInQueue() } }
+            section { plan.isNotReady(op) }
+            // The operation may have become ready between the two looks.
+            readinessMayHaveChanged(of: op)
+        }
+        startWhatMay()
+    }
+
+    private func takeBest() -> Operation? {
+        section {
             guard !suspended else { return nil }
             return plan.takeBest(limit: limit < 0 ? .max : limit)
         }
-        guard let op else { return startWhatMay() }
-        OperationQueue.$started.withValue(self) { op.startInQueue() }
     }
 
     /// In the section.

@@ -374,8 +374,8 @@ extension DropIn {
         func readyCount() {
             let operations = (0..<2).map { _ in BlockOperation {} }
             var ready = ReadyOperations()
-            for (number, op) in operations.enumerated() { ready.insert(op, number, .normal) }
-            ready.remove(0, .normal)
+            let stamps = operations.enumerated().map { ready.insert($1, $0, .normal) }
+            ready.remove(stamps[0])
             #expect(ready.count == 1 && ready.takeFirst() === operations[1] && ready.count == 0)
         }
 
@@ -667,6 +667,120 @@ extension DropIn {
             queue.isSuspended = false
             queue.waitUntilAllOperationsAreFinished()
             #expect(runs.count == 10_000)
+        }
+
+        @Test("an operation waits for a dependency that was added after its addOperation(_:)", arguments: [true, false])
+        func lateDependency(isSuspended: Bool) {
+            let (log, gate, other) = (Log<String>(), DispatchSemaphore(value: 0), OperationQueue())
+            queue.maxConcurrentOperationCount = 1
+            queue.isSuspended = isSuspended
+            if !isSuspended { queue.addOperation { gate.wait() } }
+            let (needed, late) = (BlockOperation { log.note("needed") }, BlockOperation { log.note("late") })
+            queue.addOperation(late)
+            queue.addOperation { log.note("beside") }
+            late.addDependency(needed)
+            #expect(!late.isReady)
+            queue.isSuspended = false
+            gate.signal()
+            #expect(eventually { log.all == ["beside"] })
+            other.addOperation(needed)
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == ["beside", "needed", "late"])
+        }
+
+        @Test("an operation does not start while an overridden isReady has turned false again")
+        func readyNoLonger() {
+            let log = Log<String>()
+            final class Flip: Operation, @unchecked Sendable {
+                let isOpen = Box(true)
+                override var isReady: Bool { isOpen.value && super.isReady }
+                func turn(_ isOpen: Bool) {
+                    willChangeValue(forKey: "isReady")
+                    self.isOpen.value = isOpen
+                    didChangeValue(forKey: "isReady")
+                }
+            }
+            let flip = Flip()
+            flip.completionBlock = { log.note("flip") }
+            queue.isSuspended = true
+            queue.addOperation(flip)
+            flip.turn(false)
+            queue.isSuspended = false
+            queue.addOperations([BlockOperation { log.note("beside") }], waitUntilFinished: true)
+            #expect(log.all == ["beside"])
+            flip.turn(true)
+            #expect(eventually { log.all == ["beside", "flip"] })
+        }
+
+        @Test("a Swift task that an operation leaves behind is in no operation, and may wait for the queue")
+        func taskLeftBehind() {
+            let (seen, done, queue) = (Log<Bool>(), DispatchSemaphore(value: 0), queue)
+            @Sendable func look() { seen.note(OperationQueue.current === queue) }
+            @Sendable func flush() { queue.waitUntilAllOperationsAreFinished() }
+            queue.addOperation {
+                look()
+                Task {
+                    look()
+                    flush()
+                    done.signal()
+                }
+            }
+            #expect(done.wait(timeout: .now() + 60) == .success)
+            #expect(seen.all == [true, false])
+        }
+
+        @Test("a completion block has been called when a wait for the queue returns")
+        func completionBeforeWait() {
+            var late = 0
+            for _ in 0..<200 {
+                let (queue, called) = (OperationQueue(), Box(false))
+                let op = BlockOperation {}
+                op.completionBlock = { called.value = true }
+                queue.addOperation(op)
+                queue.waitUntilAllOperationsAreFinished()
+                // The wait ends when the call begins: the call itself takes its time.
+                if !called.value { late += 1 }
+            }
+            #expect(late < 50)
+        }
+
+        @Test("progress leaves out operations that were cancelled before their start")
+        func progressOfCancelled() {
+            queue.progress.totalUnitCount = 5
+            queue.isSuspended = true
+            let cancelled = BlockOperation {}
+            for op in [BlockOperation {}, cancelled, BlockOperation {}] { queue.addOperation(op) }
+            cancelled.cancel()
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(queue.progress.completedUnitCount == 2)
+        }
+
+        @Test("a queue without a name is called by its address")
+        func defaultName() {
+            #expect(queue.name?.hasPrefix("NSOperationQueue 0x") == true)
+            #expect(queue.name == queue.name && queue.name != OperationQueue().name)
+        }
+
+        @Test("priorities, dependencies and barriers of 50,000 operations cost no time that grows with their square")
+        func notQuadratic() {
+            let count = 50_000
+            let start = ContinuousClock.now
+            queue.isSuspended = true
+            let operations = (0..<count).map { _ in BlockOperation {} }
+            for op in operations { queue.addOperation(op) }
+            for op in operations.reversed() { op.queuePriority = .high }
+            let last = BlockOperation {}
+            for op in operations { last.addDependency(op) }
+            for op in operations.dropFirst(count / 2) { last.removeDependency(op) }
+            #expect(last.dependencies.count == count / 2 && last.dependencies.first === operations[0])
+            for _ in 0..<count { queue.addBarrierBlock {} }
+            queue.addOperation(last)
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(last.isFinished)
+            // One second alone; with quadratic steps more than a minute.
+            #expect(ContinuousClock.now - start < .seconds(30))
         }
     }
 }
