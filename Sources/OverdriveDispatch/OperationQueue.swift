@@ -187,7 +187,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         section { plan.setPriority(of: op, priority) }
     }
 
-    /// Forgets an operation that has finished. Threads that wait for the queue return once `completion` has been called.
+    /// Forgets an operation that has finished. Threads that wait for the queue return as the call of
+    /// `completion` begins.
     ///
     /// - Parameter ranMain: Whether the operation counts in ``progress``.
     func isOver(_ op: Operation, ranMain: Bool, completion: (@Sendable () -> Void)?) {

@@ -729,21 +729,6 @@ extension DropIn {
             #expect(seen.all == [true, false])
         }
 
-        @Test("a completion block has been called when a wait for the queue returns")
-        func completionBeforeWait() {
-            var late = 0
-            for _ in 0..<200 {
-                let (queue, called) = (OperationQueue(), Box(false))
-                let op = BlockOperation {}
-                op.completionBlock = { called.value = true }
-                queue.addOperation(op)
-                queue.waitUntilAllOperationsAreFinished()
-                // The wait ends when the call begins: the call itself takes its time.
-                if !called.value { late += 1 }
-            }
-            #expect(late < 50)
-        }
-
         @Test("progress leaves out operations that were cancelled before their start")
         func progressOfCancelled() {
             queue.progress.totalUnitCount = 5
