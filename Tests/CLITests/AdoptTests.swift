@@ -89,6 +89,27 @@ struct AdoptTests {
         #expect(throws: Refusal.self) { try Adoption.undo(package.path, changes: true) { _ in } }
     }
 
+    @Test("a dry run names what stays with Dispatch and what behaves differently, with its place")
+    func dryRunNamesPlaces() throws {
+        let package = try Package([
+            "Package.swift": Self.manifest.replacing(", .target(name: \"B\", dependencies: [\"A\"]), .target(name: \"C\")", with: ""),
+            "Sources/A/A.swift": """
+                import Dispatch
+                func f(_ a: Operation, _ b: Operation, _ q: DispatchQueue) {
+                    a.removeDependency(b)
+                    q.setTarget(queue: .global())
+                    // a.addExecutionBlock {}
+                    Dispatch.DispatchQueue.main.sync {}
+                }
+                """,
+        ])
+        let dry = try package.adopt(changes: false)
+        #expect(!dry.isDone)
+        let places = dry.lines.filter { !$0.hasPrefix("would ") }
+        #expect(places.map { $0.prefix { $0 != " " } } == ["A.swift:6:", "A.swift:3:", "A.swift:4:"].map { "Sources/A/" + $0 }, "\(places)")
+        #expect(places.map { $0.contains(" differs: ") } == [false, true, true])
+    }
+
     @Test(
         "finds what the manifest calls its package, and the manifest that the toolchain selects",
         arguments: [

@@ -172,6 +172,9 @@ struct AdoptablePackage {
             aliases: AliasFile.text(isPublic: target.type == "regular"),
             walls: files.flatMap { file in
                 Wall.all(in: Source.withoutComments(Files.read(file) ?? ""), file: file)
+            },
+            differences: files.flatMap { file in
+                Wall.differences(in: Source.withoutComments(Files.read(file) ?? ""), file: file)
             })
     }
 
@@ -201,5 +204,6 @@ struct AdoptedTarget {
     let file: String
     let aliases: String
     let walls: [Wall]
+    let differences: [Wall]
 }
 #endif

@@ -34,7 +34,7 @@ struct Adoption {
         say("\(changes ? "" : "would add a block to ")\(package.manifestPath)")
         let walls = targets.flatMap(\.walls)
         guard changes else {
-            for wall in walls { say(wall.line) }
+            for wall in walls + targets.flatMap(\.differences) { say(wall.line) }
             return walls.isEmpty
         }
         var before: Set<String> = []

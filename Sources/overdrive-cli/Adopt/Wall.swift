@@ -1,5 +1,6 @@
 #if CLI
-/// A place in a package's sources that stays with Dispatch or Foundation, because somebody else takes their types.
+/// A place in a package's sources that stays with Dispatch or Foundation, because another library takes their types, or that
+/// behaves differently.
 struct Wall {
     let file: String
     let number: Int
@@ -42,6 +43,40 @@ struct Wall {
             ),
             ("Dispatch.", #/\bDispatch\.Dispatch\w+/#, "the module's name is spelled out, so this stays with Dispatch"),
         ]
+        return places(of: rules, in: code, file: file)
+    }
+
+    /// The places in `code` that compile as before and behave differently; AdoptOverdrive.md has all differences.
+    static func differences(in code: String, file: String) -> [Wall] {
+        let rules: [(word: String, Regex<Substring>, String)] = [
+            (
+                "removeDependency", #/\bremoveDependency\s*\(/#,
+                "differs: the operation no longer waits; with Foundation on Linux it never runs"
+            ),
+            (
+                "addBarrierBlock", #/\baddBarrierBlock\b/#,
+                "differs: a barrier of an empty or suspended queue waits; Foundation on Linux runs it at once"
+            ),
+            (
+                "addExecutionBlock", #/\baddExecutionBlock\b/#,
+                "differs: the blocks of a BlockOperation run at the same time, not one after another"
+            ),
+            (
+                "setTarget", #/\bsetTarget\s*\(\s*queue\s*:/#,
+                "differs: an active queue takes no target and traps; sources and channels take one at any time"
+            ),
+            (
+                "relativePriority", #/\brelativePriority\s*:(?!\s*0\b)/#,
+                "differs: a relative priority is kept, and orders nothing"
+            ),
+            ("assignCurrentContext", #/\.assignCurrentContext\b/#, "differs: the flag has no effect"),
+        ]
+        return places(of: rules, in: code, file: file)
+    }
+
+    private static func places(
+        of rules: [(word: String, Regex<Substring>, String)], in code: String, file: String
+    ) -> [Wall] {
         var walls: [Wall] = []
         for (number, line) in code.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             // Few lines have the word, and an expression takes a thousand times as long. A point between two letters parts
