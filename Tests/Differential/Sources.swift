@@ -92,7 +92,7 @@ func sources(_ dice: inout Dice) -> [String] {
             var buffer = [UInt8](repeating: 0, count: 64)
             let count = read(reads, &buffer, 64)
             if count > 0 { bytes.add(count) }
-            // Dispatch does not always tell the end of a pipe: the bytes decide.
+            // Dispatch may lose events once the write end is closed: the bytes decide, and the end stays open until then.
             if bytes.value == size { source.cancel() }
         }
         source.setCancelHandler {
@@ -105,8 +105,8 @@ func sources(_ dice: inout Dice) -> [String] {
             _ = write(writes, chunk, chunk.count)
             if dice.chance(20) { usleep(200) }
         }
-        close(writes)
         lines.append("ended \(ended.wait(timeout: .now() + 10)) bytes \(bytes.value) cancelled \(source.isCancelled)")
+        close(writes)
     }
     return trace.lines.filter { !$0.contains("add") } + lines
 }
