@@ -6,6 +6,7 @@
 #include "gate/current.h"
 #include "gate/cycle.h"
 #include "gate/pass.h"
+#include "gate/room.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "gate/target.h"
@@ -133,6 +134,7 @@ static void forked(void)
 {
     odi_arena_forked(&odi_queues, forget_what_waits);
     odi_cycles_forked();
+    odi_room_forked();
     odi_holds_forked();
     hold_again(odi_scopes);
     for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)

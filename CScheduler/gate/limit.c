@@ -4,11 +4,12 @@
  * queue's lock. The job of a submitter who has to wait is in the line already, beyond the limit: nothing hangs on the
  * submitter's waking up. It goes on when half of the line has run, so that many jobs cost one wake-up.
  *
- * How a submitter's wait ends: by who takes from the line, or by a cancel (odi_limit_admit).
+ * How a submitter's wait ends: by a thread that takes from the line or cancels (odi_limit_admit), or as room.h says.
  */
 #include "gate/limit.h"
 
 #include "gate/line.h"
+#include "gate/room.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
@@ -128,7 +129,7 @@ static void decide(od_queue *queue, odi_record *record, odi_entry labelled, od_o
     if (ODI_UNLIKELY(pushes && urgent))
         odi_queue_raise_all(queue, band);
     if (*decided == WAITS)
-        odi_queue_await_grant(queue, &mine, "for room in");
+        odi_room_await(queue, &mine);
     else if (*decided == RUNS)
         run_in_order(queue, barrier, labelled);
     else if (*decided == NESTED) {

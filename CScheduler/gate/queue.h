@@ -13,7 +13,7 @@
  *     the queue        queue.c (its records' chain, its end)
  *     what follows     settle.c (whom a change lets go on: drainers, called through targets)
  *     changes          barrier.c (it keeps its line), target.c, cancel.c, callers.c and sync.c (permits)
- *     jobs             records.c (counted, put into the line), limit.c, submit.c, batch.c
+ *     jobs             records.c (counted, put into the line), room.c, limit.c, submit.c, batch.c
  *     who is served    drain.c, wait.c, within.c, timer.c, report.c, control.c, lifecycle.c
  *
  * States   (new) -> open     the first job finds it unlimited and not suspended: under the lock
@@ -68,6 +68,7 @@ typedef struct {
     odi_wait_list submitters; /* who wait for room, so many: */
     uint32_t submitting;
     uint64_t refused;
+    uint64_t beyond; /* submitters that went on without room: see room.h */
     /* See earmark.h. Under the lock of the target, or its own if it has none. */
     odi_wait_list back;      /* holders that want it back */
     od_queue *first_awaited; /* the queues whose permit they wait for */

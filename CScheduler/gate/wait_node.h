@@ -19,6 +19,7 @@ typedef struct odi_wait_node {
     od_queue *through;   /* the queue on this one whose place it holds already, or for which its
                           * thread earmarks a place of this one, or NULL */
     odi_entry_node node;         /* for the line */
+    uint64_t beyond;            /* a submitter that goes on without room: counted by the queue; 0: it has room */
     struct odi_wait_node *next; /* in a list of its queue */
 } odi_wait_node;
 

@@ -17,6 +17,7 @@ void (*odi_fork_above)(void);
 void (*odi_cancel_above)(od_pool *pool);
 bool (*odi_owed_above)(od_pool *pool);
 bool (*odi_inside_above)(od_pool *pool);
+void (*odi_let_on_above)(odi_team *team);
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
 static odi_lock pools_lock;

@@ -132,6 +132,16 @@ static void notice_a_stall(od_pool *pool, const int *count, bool work_waits)
     }
 }
 
+/* Workers that wait for room in a queue may be those that the queue itself waits for. */
+static void let_submitters_on(odi_team *team, const int *count, bool work_waits)
+{
+    bool all_others_wait;
+
+    if (work_waits && count[WAITING] > 0 && count[IDLE] + count[FRESH] + count[COMPUTING] == 0 &&
+        odi_let_on_above != NULL && odi_team_has_no_thread_left(team, &all_others_wait))
+        odi_let_on_above(team);
+}
+
 static bool stopping(odi_team *team)
 {
     return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: woken after it */
@@ -160,6 +170,7 @@ static bool tick(odi_team *team)
     odi_lock_acquire(&team->lock);
     adjust(team, count, work_waits);
     odi_lock_release(&team->lock);
+    let_submitters_on(team, count, work_waits);
     notice_a_stall(team->pool, count, work_waits);
     if (work_waits) {
         /* Not for forks alone that nobody may come to, as external threads keep the team full. */

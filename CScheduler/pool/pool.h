@@ -142,6 +142,9 @@ extern bool (*odi_owed_above)(od_pool *pool);
 /* The same: writes which jobs of the pool wait for what, from ": " on, into a text. */
 extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
+/* The same: lets workers of the team go on that wait for room in a queue. No thread is left for that queue. */
+extern void (*odi_let_on_above)(odi_team *team);
+
 #pragma GCC visibility pop
 
 #endif

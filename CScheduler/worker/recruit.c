@@ -258,6 +258,16 @@ int odi_team_begin(odi_team *team)
     return start(team, odi_team_site_here(team), true, &error) ? 0 : error;
 }
 
+bool odi_team_has_no_thread_left(odi_team *team, bool *all_others_wait)
+{
+    odi_lock_acquire(&team->lock);
+    *all_others_wait = team->blocked + 1 >= team->active;
+    bool none_left = team->active >= team->target + team->spare_cap ||
+                     (team->next_start_ns != 0 && odi_clock_now() < team->next_start_ns);
+    odi_lock_release(&team->lock);
+    return none_left;
+}
+
 /* ---- publishing ---- */
 
 void odi_team_publish_slow(odi_team *team, odi_site *site)

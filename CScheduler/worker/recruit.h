@@ -54,6 +54,9 @@ void odi_team_publish_waiting(odi_team *team);
  * allows and no search is under way. With the team's first thread its first spare is started. */
 bool odi_team_start_one(odi_team *team, odi_site *site);
 
+/* Whether no further thread is to be had. *all_others_wait: each worker but one says that it waits. */
+bool odi_team_has_no_thread_left(odi_team *team, bool *all_others_wait);
+
 /* Sees to it that a team without threads (ODI_NO_THREADS) has one. Called before a job is accepted: from
  * then on there is one until a stop. 0, or why there is none. */
 int odi_team_begin(odi_team *team);

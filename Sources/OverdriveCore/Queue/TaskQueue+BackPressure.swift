@@ -6,8 +6,9 @@ extension TaskQueue {
     public enum BackPressure: Sendable, Hashable {
         /// The submitter waits for room; who came first goes on first.
         ///
-        /// On a worker another one takes its place meanwhile. A closure of the queue itself does not wait, which
-        /// would be for itself: what it submits is let in, beyond the limit.
+        /// A worker that waits is replaced by a spare. A closure of the queue itself does not wait: its submission
+        /// enters the queue beyond the limit. A submission from a chain or ring of queues does the same, with a
+        /// warning, if the wait would take the last thread or close a circle of full queues.
         case wait
         /// The submitter runs the closure before `async` returns, in the queue's order, as ``TaskQueue/sync(execute:)``
         /// would: on a concurrent queue at once, on a serial or limited one when its turn has come.
