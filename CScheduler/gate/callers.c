@@ -5,6 +5,7 @@
 #include "gate/current.h"
 #include "gate/cycle.h"
 #include "gate/earmark.h"
+#include "os/clock.h"
 
 /* An open queue has places too: for whoever is inside without one a barrier would not wait. */
 bool odi_queue_enter_at_once(od_queue *queue, bool exclusive)
@@ -25,6 +26,25 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
     odi_queue_settle_and_release(queue);
 }
 
+enum { LOOK_AFTER_NS = 100000000 };
+
+/* A sync that waits this long looks for a circle, once: the last of a circle's threads finds it. A thread that holds
+ * no place is in no circle. */
+static void await_place(od_queue *queue, odi_wait_node *mine)
+{
+    odi_sync_wait wait;
+    bool looks = false;
+
+    if (odi_scopes != NULL) {
+        looks = !odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(LOOK_AFTER_NS));
+        if (looks)
+            odi_cycle_enter(&wait, queue);
+    }
+    odi_queue_await_grant(queue, mine, "in sync on");
+    if (looks)
+        odi_cycle_leave(&wait);
+}
+
 static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_wait_node mine = {.exclusive = exclusive, .through = through};
@@ -38,7 +58,7 @@ static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
         return;
     }
     enter(queue, &mine);
-    odi_queue_await_grant(queue, &mine, "in sync on");
+    await_place(queue, &mine);
 }
 
 /* ---- leaving ---- */
@@ -158,14 +178,9 @@ static void take_all_back(od_queue *awaited, uint64_t given)
 
 ODI_COLD void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through)
 {
-    odi_sync_wait wait;
     uint64_t earmarked = odi_scopes != NULL ? earmark(queue) : 0;
 
-    if (ODI_FINDS_CYCLES)
-        odi_cycle_enter(&wait, queue);
     take_permit(queue, exclusive, through);
-    if (ODI_FINDS_CYCLES)
-        odi_cycle_leave(&wait);
     if (ODI_UNLIKELY(earmarked != 0))
         take_all_back(queue, earmarked);
 }

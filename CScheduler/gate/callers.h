@@ -12,7 +12,7 @@
 /* Takes a permit without waiting, if nobody is before the caller. */
 bool odi_queue_enter_at_once(od_queue *queue, bool exclusive);
 
-/* Waits in the line for a permit; a checked build looks for a circle of waits. `through`: the queue
+/* Waits in the line for a permit; after 100 ms it looks for a circle of waits. `through`: the queue
  * on this one whose place the caller holds, or NULL. */
 void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through);
 

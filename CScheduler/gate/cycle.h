@@ -1,5 +1,5 @@
-/* cycle.h — serial queues whose syncs wait for each other in a circle: found in checked builds,
- * when the last of them begins to wait.
+/* cycle.h — serial queues whose syncs wait for each other in a circle: found in every build,
+ * when the last of them has waited for 100 ms (callers.c).
  *
  * A sync caller that waits for a serial queue is listed together with its scopes, which do not
  * change while it waits. From the queue that it wants, the search goes to the caller that
@@ -17,19 +17,13 @@
 
 #pragma GCC visibility push(hidden)
 
-#if defined(ODI_CHECKED) || !defined(NDEBUG)
-#define ODI_FINDS_CYCLES 1
-#else
-#define ODI_FINDS_CYCLES 0
-#endif
-
 typedef struct odi_sync_wait {
     od_queue *wanted;
     od_scope *scopes;
     struct odi_sync_wait *after;
 } odi_sync_wait;
 
-/* The calling thread is about to wait for the queue. Traps when that would never end. */
+/* The calling thread is waiting for the queue. Traps when that would never end. */
 void odi_cycle_enter(odi_sync_wait *wait, od_queue *wanted);
 void odi_cycle_leave(odi_sync_wait *wait);
 

@@ -15,11 +15,19 @@ void odi_wait_node_grant(odi_wait_node *waiting)
     odi_futex_wake(&waiting->granted, 1);
 }
 
+bool odi_queue_await_grant_until(od_queue *queue, odi_wait_node *waiting, const char *what, int64_t until)
+{
+    bool in_time = true, granted;
+
+    odi_blocking_begin(what, queue);
+    /* ended by: odi_wait_node_grant, or the deadline */
+    while (!(granted = odi_load_acquire(&waiting->granted, Q1) != 0) && in_time)
+        in_time = odi_futex_wait(&waiting->granted, 0, until) != ODI_FUTEX_TIMED_OUT;
+    od_blocking_end();
+    return granted;
+}
+
 void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what)
 {
-    odi_blocking_begin(what, queue);
-    /* ended by: odi_wait_node_grant */
-    while (odi_load_acquire(&waiting->granted, Q1) == 0)
-        (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
-    od_blocking_end();
+    (void)odi_queue_await_grant_until(queue, waiting, what, ODI_FOREVER);
 }

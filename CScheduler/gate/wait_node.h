@@ -49,6 +49,9 @@ void odi_wait_node_grant(odi_wait_node *waiting);
  * is held. */
 void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what);
 
+/* The same, until the deadline at most. False: it has passed, and the caller waits again. */
+bool odi_queue_await_grant_until(od_queue *queue, odi_wait_node *waiting, const char *what, int64_t until);
+
 /* What marks a line's entry as a sync caller; it is never called. */
 void odi_wait_node_mark(void *unused);
 

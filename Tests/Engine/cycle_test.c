@@ -80,7 +80,7 @@ static void *wait_for_the_first(void *unused)
 
 static void resume_late(void *queue)
 {
-    odi_clock_sleep(MILLISECONDS(20));
+    odi_clock_sleep(MILLISECONDS(200)); /* longer than a sync waits before it looks for a circle */
     od_queue_resume(queue);
 }
 
