@@ -51,6 +51,8 @@ extension TaskGraph {
         /// - Returns: The results.
         /// - Throws: As the blocking form.
         /// - Ordering: The caller sees what all nodes wrote.
+        /// - Threading: Any task.
+        /// - Cost: As the blocking form; and the first nodes are submitted, since the caller does not take part.
         public func run(token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
             let run = pool.take() ?? GraphRun(layout, on: queue)
             await withTaskCancellationHandler {
@@ -97,6 +99,12 @@ extension TaskGraph {
         }
 
         /// How a node ended.
+        ///
+        /// - Parameter node: A node of the graph that ran.
+        /// - Returns: The node's value or error, or why it did not run.
+        /// - Ordering: None: the run has ended.
+        /// - Threading: Any thread.
+        /// - Cost: A copy of the result.
         public func outcome<T>(of node: Node<T>) -> Outcome<T> {
             check(node)
             switch run.outcome(of: Int(node.id)) {

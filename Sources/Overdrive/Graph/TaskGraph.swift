@@ -50,6 +50,9 @@ internal import Synchronization
     /// - Parameters:
     ///   - name: The label of the graph's closures in dumps and warnings.
     ///   - onFailure: What a run does after a node has failed.
+    /// - Ordering: None.
+    /// - Threading: The thread that makes a graph builds it.
+    /// - Cost: One allocation.
     public init(name: String = "graph", onFailure: FailurePolicy = .skipDependents) {
         self.name = name
         policy = onFailure
@@ -67,6 +70,9 @@ internal import Synchronization
     ///   - build: Adds the nodes, to this graph.
     /// - Returns: The value of `build`.
     /// - Throws: The error of `build`.
+    /// - Ordering: None: the path is a name only.
+    /// - Threading: The thread that builds the graph.
+    /// - Cost: That of `build`.
     public func subgraph<R, E: Error>(_ name: String, _ build: () throws(E) -> R) throws(E) -> R {
         let outer = prefix
         prefix += name + "/"
@@ -81,6 +87,9 @@ internal import Synchronization
     /// - Parameters:
     ///   - first: The node that runs first.
     ///   - second: The node that waits.
+    /// - Ordering: `second` sees what `first` wrote.
+    /// - Threading: The thread that builds the graph.
+    /// - Cost: 8 bytes, and a locked instruction in each run.
     public func order<A, B>(_ first: Node<A>, before second: Node<B>) {
         check("order(_:before:)", first.graph)
         check("order(_:before:)", second.graph)
@@ -92,6 +101,8 @@ internal import Synchronization
     /// - Parameter scheduler: The scheduler whose workers run the nodes.
     /// - Returns: The graph that runs.
     /// - Throws: ``TaskGraphError/circle(_:)`` with the names of its nodes. Only ``order(_:before:)`` can make a circle.
+    /// - Ordering: None.
+    /// - Threading: The thread that builds the graph, which cannot be changed afterwards.
     /// - Cost: Linear in nodes and dependencies; about 0.1 µs each.
     public func freeze(scheduler: Scheduler = .shared) throws(TaskGraphError) -> Frozen {
         check("freeze(scheduler:)", identity)
