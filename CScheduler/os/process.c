@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -109,12 +108,11 @@ void odi_process_adopt(void)
 
 /* ---- signals ---- */
 
+/* What the kernel says of the process is its main thread's. */
 static bool read_status(char *text, size_t room)
 {
-    char path[64];
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)getpid());
-    int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
     ssize_t length = read(file, text, room - 1);
