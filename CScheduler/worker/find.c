@@ -243,18 +243,22 @@ ODI_COLD static void look_far(odi_worker *worker, uint32_t local)
         worker->far_bands = 1u << first_of(worker, wanted, false);
 }
 
+/* As long as bands are found waiting, and right after a long job, each job comes here. */
+ODI_COLD static bool read_clock(odi_worker *worker, uint32_t local)
+{
+    int64_t now = odi_clock_coarse();
+    bool moved = now != worker->looked_ns;
+
+    if (moved)
+        look_far(worker, local);
+    worker->looked_ns = now;
+    worker->clock_tick = moved || worker->far_bands != 0 ? JOBS_PER_CLOCK - 1 : 0;
+    return worker->far_bands != 0;
+}
+
 ODI_HOT_INLINE bool is_wanted_far(odi_worker *worker, uint32_t local)
 {
-    if (ODI_UNLIKELY(++worker->clock_tick >= JOBS_PER_CLOCK)) {
-        int64_t now = odi_clock_coarse();
-        bool moved = now != worker->looked_ns;
-
-        worker->clock_tick = moved ? JOBS_PER_CLOCK - 1 : 0;
-        worker->looked_ns = now;
-        if (moved)
-            look_far(worker, local);
-    }
-    return ODI_UNLIKELY(worker->far_bands != 0);
+    return ODI_UNLIKELY(++worker->clock_tick >= JOBS_PER_CLOCK) && read_clock(worker, local);
 }
 
 bool odi_worker_is_wanted_far(odi_worker *worker, uint32_t band)
