@@ -170,6 +170,8 @@ TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
     odi_pool_arm_monitor(&pool->team); /* which is not the child's */
     assert_comes_true(LOCKED(&pool->team.lock, pool->monitor_present));
     assert_child_succeeds(grow_and_free, NULL);
+    /* The monitor writes its notes until it is disarmed. */
+    assert_comes_true(odi_load_acquire(&pool->team.attention, S4) & ODI_MONITOR_OFF);
     /* Another thread's stop is under way: its deadline, and what the monitor has seen, are the parent's. */
     odi_store_relaxed(&pool->stop_state, 1);
     odi_store_relaxed(&pool->stop_deadline, 0);
