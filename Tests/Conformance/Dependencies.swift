@@ -301,8 +301,8 @@ extension Conformance {
             for unit in units { unit.waitUntilFinished() }
         }
 
-        @Test("that is over keeps its queue, or does not", arguments: Surface.apart)
-        func keepsQueue(on surface: Surface) {
+        @Test("that has finished does not keep its queue", arguments: Surface.apart)
+        func keepsNoQueue(on surface: Surface) {
             let unit = surface.unit {}
             let isGone: () -> Bool
             do {
@@ -311,11 +311,7 @@ extension Conformance {
                 unit.waitUntilFinished()
                 isGone = queue.watch()
             }
-            if surface.expects(.taskKeepsQueue, theirs: true, ours: false) {
-                #expect(eventually(isGone))
-            } else {
-                #expect(!isGone())
-            }
+            #expect(eventually(isGone))
             withExtendedLifetime(unit) {}
         }
 

@@ -23,7 +23,6 @@ enum Difference: String, CaseIterable, Sendable {
     case priorities
     case onDispatchQueue
     case taskOrder
-    case taskKeepsQueue
     case dependencyAdded
     case dependencyCircles
     case concurrentBlocks
