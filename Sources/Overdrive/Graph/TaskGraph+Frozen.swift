@@ -33,7 +33,7 @@ extension TaskGraph {
         /// - Ordering: The caller sees what all nodes wrote.
         /// - Threading: Any thread; in an `async` function call the other form.
         /// - Cost: No allocation for a plain node, and a locked instruction for each dependency. A node that is released
-        ///   last runs at once on the thread that released it; others cost a submission each. A first run, and each run
+        ///   first runs at once on the thread that released it; others cost a submission each. A first run, and each run
         ///   beyond those whose results were given back, allocates 24 bytes and the result's size for each node.
         @available(*, noasync, message: "write await run()")
         public func run(token: CancellationToken? = nil) throws(TaskGraphError) -> Results {

@@ -21,7 +21,7 @@ internal import Synchronization
 /// - Threading: One thread builds a graph. ``Frozen`` is `Sendable`.
 /// - Cost: About 0.5 µs a node to build; see ``Frozen/run(token:)`` for a run.
 ///
-/// Source: the layout (successors in compressed rows, one join counter a node, the last released successor run at once) follows
+/// Source: the layout (successors in compressed rows, one join counter a node, a released successor run at once) follows
 /// oneTBB's scheduler bypass and the levels of Kahn, "Topological sorting of large networks", CACM 5(11), 1962.
 @safe public final class TaskGraph {
     /// What a run does after a node has failed.
