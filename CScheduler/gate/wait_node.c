@@ -21,7 +21,7 @@ bool odi_queue_await_grant_until(od_queue *queue, odi_wait_node *waiting, const 
 
     odi_blocking_begin(what, queue);
     /* ended by: odi_wait_node_grant, or the deadline */
-    while (!(granted = odi_load_acquire(&waiting->granted, Q1) != 0) && in_time)
+    while (!(granted = (odi_load_acquire(&waiting->granted, Q1) != 0)) && in_time)
         in_time = odi_futex_wait(&waiting->granted, 0, until) != ODI_FUTEX_TIMED_OUT;
     od_blocking_end();
     return granted;
