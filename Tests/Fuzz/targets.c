@@ -7,12 +7,17 @@
 #include "topology/setting.h"
 #include "topology/topology.h"
 
+#include "os/process.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PROMISE(condition) \
     ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
+
+/* No thread of the engine's reads limits here. */
+bool odi_process_mask_is_own(void) { return false; }
 
 static void broken(const char *condition, const char *file, int line)
 {

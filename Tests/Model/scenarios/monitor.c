@@ -42,6 +42,7 @@ void odi_team_publish_slow(odi_team *team, odi_site *from) { see(team); }
 static void refresh(odi_team *team) {}
 
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
+void (*odi_let_on_above)(odi_team *team);
 
 _Thread_local bool odi_woke_a_sleeper;
 
@@ -72,6 +73,7 @@ void odi_reader_leave(void) {}
 
 /* What a thief does but for running what it has. */
 NEVER(odi_externals_excess)
+NEVER(odi_team_has_no_thread_left)
 NEVER(odi_externals_here)
 NEVER(odi_externals_leave_room)
 NEVER(odi_forks_ask)

@@ -32,8 +32,8 @@ static void prepare(void)
     model_hint(&semaphore->value, sizeof semaphore->value);
 }
 
-static void signal(void) { (void)od_semaphore_signal(semaphore); }
-static void write_and_signal(void) { written = 1; signal(); }
+static void signal_one(void) { (void)od_semaphore_signal(semaphore); }
+static void write_and_signal(void) { written = 1; signal_one(); }
 static void got_it(void) { granted[model_thread()]++; }
 static void wait(void) { (void)od_semaphore_wait(semaphore, INT64_MAX); got_it(); }
 static void wait_and_read(void) { wait(); model_check(written == 1); }
@@ -56,7 +56,7 @@ static void wait_briefly_and_pass_on(void)
     wait_briefly();
     passes_on = granted[model_thread()] > 0;
     if (passes_on)
-        signal();
+        signal_one();
 }
 
 static void look(void)
@@ -103,10 +103,10 @@ static void prepare_early(void)
     model_check(od_semaphore_wait_async(semaphore, &early) == OD_SEMAPHORE_WAITS);
 }
 
-static void signal_twice(void) { signal(); signal(); }
-MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal, signal, wait)
+static void signal_twice(void) { signal_one(); signal_one(); }
+MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal_one, signal_one, wait)
 MODEL_REACHES(semaphore_two_waits, model_slept(2))
-MODEL_SCENARIO(semaphore_passed_on, prepare, verify_passed_on, wait_briefly_and_pass_on, signal, wait)
+MODEL_SCENARIO(semaphore_passed_on, prepare, verify_passed_on, wait_briefly_and_pass_on, signal_one, wait)
 MODEL_REACHES(semaphore_passed_on, passes_on, model_slept(2))
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
 MODEL_REACHES(semaphore_brief_beside, granted[0] == 1)
@@ -114,7 +114,7 @@ MODEL_REACHES(semaphore_brief_beside, granted[0] == 1)
 static void cancel(void) { (void)od_semaphore_cancel(semaphore, &early); }
 
 /* A cancelled waiter's permit goes to the next, who may sleep for it. */
-MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_one, signal, cancel)
+MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_one, signal_one, cancel)
 MODEL_REACHES(semaphore_cancel, called == 1)
 
 static odi_waiter next;
@@ -136,7 +136,7 @@ static void verify_beside(void)
     granted[model_thread()] = next_called;
     settle(1);
 }
-MODEL_SCENARIO(semaphore_cancel_beside, prepare_beside, verify_beside, signal, cancel)
+MODEL_SCENARIO(semaphore_cancel_beside, prepare_beside, verify_beside, signal_one, cancel)
 MODEL_REACHES(semaphore_cancel_beside, called == 1)
 
 static void prepare_unbegun(void)
