@@ -137,6 +137,66 @@ struct TaskGraphTests {
         #expect(sawIt.count >= 10)
     }
 
+    @Test("a node that runs sees that its run's token is cancelled")
+    func tokenWhileRunning() async throws {
+        let (graph, token, begun) = (TaskGraph(), CancellationToken(), WaitGroup())
+        begun.enter()
+        graph.node {
+            begun.leave()
+            while !Cancellation.isRequested {}
+        }
+        let frozen = try graph.freeze()
+        async let run = Result { try await frozen.run(token: token) }
+        await begun.wait()
+        token.cancel()
+        _ = try await run.get()  // the node returned, so nothing is missing
+    }
+
+    @Test("a cancelled run cancels the tasks of its asynchronous nodes")
+    func cancelledTask() async throws {
+        let (graph, begun) = (TaskGraph(), WaitGroup())
+        begun.enter()
+        graph.node { () async throws -> Void in
+            begun.leave()
+            try await AsyncTask.sleep(for: .seconds(3600))
+        }
+        let frozen = try graph.freeze()
+        let task = AsyncTask { try await frozen.run() }
+        await begun.wait()
+        task.cancel()
+        await #expect(throws: TaskGraphError.self) { try await task.value }
+    }
+
+    @Test("a cancelled run does not wait for a retry, and the next run has all its attempts")
+    func cancelledRetry() async throws {
+        let (graph, attempts, failed) = (TaskGraph(), Counter(), WaitGroup())
+        let isMended = Atomic(false)
+        failed.enter()
+        let node = graph.node(retry: RetryPolicy(times: 1, delay: .fixed(.seconds(3600)))) { () throws -> Int in
+            if attempts.add() == 1 { failed.leave() }
+            guard isMended.load(ordering: .relaxed) else { throw Flaw() }
+            return attempts.count
+        }
+        let frozen = try graph.freeze()
+        let task = AsyncTask { try await frozen.run() }
+        await failed.wait()
+        task.cancel()
+        await #expect(throws: TaskGraphError.self) { try await task.value }
+        #expect(attempts.count == 1)
+        isMended.store(true, ordering: .relaxed)
+        #expect(try await frozen.run()[node] == 2)
+    }
+
+    @Test("a long chain of asynchronous nodes that do not run ends on a short stack")
+    func longSkippedChain() async throws {
+        let graph = TaskGraph()
+        var last = graph.node("bad") { () async throws -> Int in throw Flaw() }
+        for _ in 0..<20_000 { last = graph.node(after: last) { n async throws -> Int in n } }
+        let frozen = try graph.freeze()
+        let error = await #expect(throws: TaskGraphError.self) { try await frozen.run() }
+        guard case .failed("bad", _, 0) = error else { return #expect(Bool(false), "\(String(describing: error))") }
+    }
+
     @Test("nodes on a limited queue keep its limit, and node after node on a serial queue is alone")
     func limits() async throws {
         let graph = TaskGraph()

@@ -20,6 +20,10 @@ final class GraphRun: CurrentWork {
     private let isCancelled = Atomic(false)
     /// Written before the run's first job is submitted, and after its last one has ended.
     nonisolated(unsafe) private var token: CancellationToken?
+    /// Swift tasks of asynchronous nodes that run.
+    private let suspended = Locked<[Int: AsyncTask<Void, Never>]>([:])
+    /// Nodes that wait for another attempt.
+    private let retries = Locked<[Int: WeakRetryWait]>([:])
     let failures = Locked<[(node: Int, error: any Error)]>([])
 
     /// A thread runs this many nodes one after another before it gives its worker to other jobs.
@@ -48,6 +52,8 @@ final class GraphRun: CurrentWork {
         destroyResults()
         failures.withLock { $0 = [] }
         unsafe token = nil
+        suspended.withLock { $0 = [:] }
+        retries.withLock { $0 = [:] }
         // Relaxed: no thread is in the run; the pool's lock orders this before the next one.
         ended.store(0, ordering: .relaxed)
         isStopped.store(false, ordering: .relaxed)
@@ -60,7 +66,10 @@ final class GraphRun: CurrentWork {
             let record = layout.nodes[Int(node)]
             record.destroy?(slot(of: Int(node)))
         }
-        for i in 0..<layout.nodes.count { unsafe states[i].outcome = .pending }
+        for i in 0..<layout.nodes.count {
+            unsafe states[i].outcome = .pending
+            unsafe states[i].attempts = 0
+        }
     }
 
     // MARK: - Results
@@ -80,7 +89,7 @@ final class GraphRun: CurrentWork {
         if let first = failed.first, layout.policy != .goOn {
             return .failed(node: layout.nodes[first.node].name, error: first.error, others: failed.count - 1)
         }
-        guard isCancelled.load(ordering: .relaxed) || !isWhole else { return nil }
+        guard isRequested || !isWhole else { return nil }
         let unfinished = (0..<layout.nodes.count).count { [.cancelled, .pending, .skipped].contains(outcome(of: $0)) }
         return unfinished > 0 ? .cancelled(unfinished: unfinished) : nil
     }
@@ -90,12 +99,20 @@ final class GraphRun: CurrentWork {
     @usableFromInline
     var isRequested: Bool {
         // Relaxed: it only says that results are not needed.
-        isCancelled.load(ordering: .relaxed)
+        unsafe isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false
     }
 
+    /// Starts no further node, cancels the tasks of asynchronous nodes, and ends waits for a retry.
     func cancel() {
         isCancelled.store(true, ordering: .relaxed)  // Relaxed: as above.
-        isStopped.store(true, ordering: .relaxed)
+        stop()
+        for task in suspended.withLock({ Array($0.values) }) { task.cancel() }
+    }
+
+    /// Starts no further node, and ends waits for a retry.
+    private func stop() {
+        isStopped.store(true, ordering: .relaxed)  // Relaxed: `mayBegin` is a hint.
+        for waiting in retries.withLock({ Array($0.values) }) { waiting.wait?.end() }
     }
 
     private var mayBegin: Bool {
@@ -142,14 +159,11 @@ final class GraphRun: CurrentWork {
     private func push(_ nodes: some Collection<Int>) {
         if nodes.count < 3 { return nodes.forEach { push($0) } }
         queue.asyncBatch(group: group) { batch in
-            for node in nodes {
-                if layout.steps[node].isPlain {
-                    unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
-                } else {
-                    push(node)
-                }
+            for node in nodes where layout.steps[node].isPlain {
+                unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
             }
         }
+        for node in nodes where !layout.steps[node].isPlain { push(node) }
     }
 
     /// Runs a node, then one that it has released, and so on: at most `most` of them. Others that it has released become jobs.
@@ -185,7 +199,7 @@ final class GraphRun: CurrentWork {
             unsafe states[node].verdict.store(0, ordering: .relaxed)
             return verdict & GraphNodeState.doomed != 0 ? .skipped : .notTaken
         }
-        if unsafe token?.isCancelled == true { cancel() }
+        if unsafe token?.isCancelled == true, !isCancelled.load(ordering: .relaxed) { cancel() }  // Relaxed: once is enough.
         return mayBegin ? nil : .cancelled
     }
 
@@ -211,26 +225,31 @@ final class GraphRun: CurrentWork {
             !error.isCancellation, retry.isWorthwhile(error)
         {
             unsafe states[node].attempts += 1
-            group.enter()
             let wait = retry.wait(afterFailures: unsafe Int(states[node].attempts))
-            let again = { @Sendable [self] in
+            guard wait > .zero else {
                 push(node)
-                group.leave()
+                return nil
             }
-            if wait > .zero { _ = queue.asyncAfter(wait, execute: again) } else { again() }
+            let again = RetryWait(node, of: self)
+            retries.withLock { $0[node] = WeakRetryWait(wait: again) }
+            queue.asyncAfter(wait) { again.end() }
+            if !mayBegin { again.end() }  // a stop that came before the wait was noted
             return nil
         }
         unsafe states[node].attempts = 0
         failures.withLock { $0.append((node, error)) }
-        if layout.policy == .stop { isStopped.store(true, ordering: .relaxed) }
+        if layout.policy == .stop { stop() }
         return .failed
     }
 
     private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
         unsafe states[node].waitsFor.store(layout.steps[node].joins, ordering: .relaxed)
-        if let verdict = verdict(on: node) { return end(node, verdict) }
+        // A node that does not run ends in a job: a chain of these would otherwise end on one stack.
+        if let verdict = verdict(on: node) {
+            return queue.async(group: group) { [self] in end(node, verdict) }
+        }
         group.enter()
-        AsyncTask(executorPreference: queue.taskExecutor) { [self] in
+        let task = AsyncTask(executorPreference: queue.taskExecutor) { [self] in
             defer { group.leave() }
             do {
                 try await body(reader, slot(of: node))
@@ -240,6 +259,15 @@ final class GraphRun: CurrentWork {
                 if let outcome = failed(node, error) { end(node, outcome) }
             }
         }
+        // The last attempt's task stays until the run is given back: a late cancel of it changes nothing.
+        suspended.withLock { $0[node] = task }
+        if isRequested { task.cancel() }  // a cancel that came before the task was noted
+    }
+
+    /// The wait of `node` for another attempt is over.
+    fileprivate func endRetryWait(of node: Int) {
+        retries.withLock { _ = $0.removeValue(forKey: node) }
+        push(node)
     }
 
     /// Tells the dependents of an ended node. Returns one that is ready, if it may run here; other ready ones become jobs.
@@ -277,5 +305,35 @@ final class GraphRun: CurrentWork {
         case (_, .order): layout.policy == .goOn ? 0 : GraphNodeState.doomed
         default: GraphNodeState.doomed
         }
+    }
+}
+
+/// A wait for another attempt, as the run knows it: the timer keeps it.
+private struct WeakRetryWait: Sendable {
+    weak let wait: RetryWait?
+}
+
+/// A node that waits for another attempt. The run waits until this ends: by its timer, by a stop or a cancel, or by a
+/// shutdown, which discards the timer's closure and with it this.
+private final class RetryWait: Sendable {
+    private let run: GraphRun
+    private let node: Int
+    private let isOver = Atomic(false)
+
+    init(_ node: Int, of run: GraphRun) {
+        self.run = run
+        self.node = node
+        run.group.enter()
+    }
+
+    /// Ends the wait, once.
+    func end() {
+        guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        run.endRetryWait(of: node)
+        run.group.leave()
+    }
+
+    deinit {
+        if !isOver.load(ordering: .acquiring) { run.group.leave() }
     }
 }

@@ -26,7 +26,7 @@ extension TaskGraph {
         ///     print(results[size])    // 42
         ///
         /// - Parameter token: Cancels the run: nodes that have not begun do not begin, and in others
-        ///   ``Cancellation/isRequested`` turns true.
+        ///   ``Cancellation/isRequested`` turns true. The tasks of asynchronous nodes are cancelled as the next node begins.
         /// - Returns: The results.
         /// - Throws: ``TaskGraphError/failed(node:error:others:)`` or ``TaskGraphError/cancelled(unfinished:)``, after all nodes
         ///   that had begun have returned.

@@ -202,8 +202,8 @@ extension TaskGraph {
     ///   - inputs: The nodes that it depends on, of any result types.
     ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
     ///   - retry: Runs the node again when it throws.
-    ///   - body: The closure, which receives the results in the order of `inputs`. It runs as a Swift task on the graph's scheduler;
-    ///     a cancelled run cancels the task.
+    ///   - body: The closure, which receives the results in the order of `inputs`. It runs as a Swift task on the graph's scheduler.
+    ///     A cancelled run cancels the task.
     /// - Returns: The node, for dependents and for the results.
     /// - Ordering: The node runs after the nodes that it depends on, and sees what they wrote.
     /// - Threading: The thread that builds the graph.
