@@ -29,15 +29,18 @@ static bool holds(const room_wait *wait, od_queue *queue)
     return odi_scopes_hold(wait->scopes, queue) && od_queue_width(queue) != OD_UNLIMITED;
 }
 
-/* Adds waiters that hold a place of the queue to those found. Lock held. */
+/* Adds waiters that hold a place of the queue, or of one that it is on, to those found: its drainers need one of
+ * each. Lock held. */
 static room_wait *find_holders(od_queue *queue, room_wait *found)
 {
-    for (room_wait *each = waits; each != NULL; each = each->next) {
-        if (each->reached || !holds(each, queue))
-            continue;
-        each->reached = true;
-        each->next_found = found;
-        found = each;
+    for (; queue != NULL; queue = odi_target_gate(queue)) {
+        for (room_wait *each = waits; each != NULL; each = each->next) {
+            if (each->reached || !holds(each, queue))
+                continue;
+            each->reached = true;
+            each->next_found = found;
+            found = each;
+        }
     }
     return found;
 }

@@ -125,4 +125,30 @@ QUEUE_TEST(two_serial_queues_that_fill_each_other_go_on_beyond_their_limits)
         od_queue_release(ends[each]);
 }
 
+static od_queue *goals[2];
+
+static void fill_goal(void *raw)
+{
+    gate_job(&door);
+    for (int each = 0; each < 4; each++)
+        add(goals[(uintptr_t)raw], no_job, NULL);
+}
+
+QUEUE_TEST(a_circle_through_a_target_goes_on_beyond_a_limit)
+{
+    od_queue *target = queue_of(1);
+
+    door = (gate){0};
+    goals[0] = queue_with((od_queue_options){.width = 1, .label = "beside", .pending_limit = 1});
+    goals[1] = queue_with((od_queue_options){.width = 1, .label = "above", .pending_limit = 1, .target = target});
+    add(target, fill_goal, (void *)(uintptr_t)0);
+    add(goals[0], fill_goal, (void *)(uintptr_t)1);
+    assert_comes_true(atomic_load(&door.waiting) == 2);
+    gate_open(&door);
+    assert_comes_true(od_queue_pending(target) + od_queue_pending(goals[0]) + od_queue_pending(goals[1]) == 0);
+    for (int each = 0; each < 2; each++)
+        od_queue_release(goals[each]);
+    od_queue_release(target);
+}
+
 GUARDED_PROGRAM
