@@ -190,7 +190,8 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
 void odi_queue_put_down(od_queue *queue, odi_taken *taken)
 {
     if (taken->batch != NULL) {
-        take_back(queue, taken->batch); /* a drainer that other work calls away has not claimed all */
+        /* A drainer that other work calls away has not claimed all. It is the one that claims: no fence is needed. */
+        queue->back = (uint8_t)(queue->back + odi_drain_batch_take_back(taken->batch, true));
         taken->batch->owner = NULL;
     }
     taken->batch = NULL;
