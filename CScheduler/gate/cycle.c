@@ -37,7 +37,7 @@ static bool is_cycle(odi_sync_wait *mine)
     return wait == mine;
 }
 
-/* Lock held. */
+/* Returns, with the lock held, if a queue was widened meanwhile: then there is no circle. Lock held. */
 ODI_COLD static void report(odi_sync_wait *mine)
 {
     char sentence[SENTENCE_BYTES] = "";
@@ -45,6 +45,8 @@ ODI_COLD static void report(odi_sync_wait *mine)
     int length = 0;
 
     for (od_queue *wanted = mine->wanted; (wait = holder_of(wanted)) != mine; wanted = wait->wanted) {
+        if (wait == NULL)
+            return;
         length += snprintf(sentence + length, sizeof sentence - (size_t)length, "%s\"%s\"",
                            length > 0 ? ", that of which waits for " : "", wait->wanted->label);
         if (length >= (int)sizeof sentence)
