@@ -108,35 +108,54 @@ void odi_process_adopt(void)
 
 /* ---- signals ---- */
 
-/* What the kernel says of the process is its main thread's. */
-static bool read_status(char *text, size_t room)
+/* What the kernel says of the process is its main thread's. A status may be long: it lists all groups. False: it says
+ * nothing of blocked signals. */
+static bool read_blocked(uint64_t *bits, bool *ended)
 {
+    static const char label[] = "\nSigBlk:";
+    enum { OVERLAP = 64 }; /* longer than that line */
+    char text[4096];
+    size_t kept = 0;
+    ssize_t length;
+    const char *line = NULL;
     int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 
     if (file < 0)
         return false;
-    ssize_t length = read(file, text, room - 1);
+    while (line == NULL && (length = read(file, text + kept, sizeof text - 1 - kept)) > 0) {
+        size_t end = kept + (size_t)length;
+
+        text[end] = '\0';
+        *ended = *ended || strstr(text, "\nState:\tZ") != NULL;
+        line = strstr(text, label);
+        if (line != NULL && strchr(line + 1, '\n') == NULL)
+            line = NULL; /* its end comes with the next read */
+        if (line == NULL) {
+            kept = end < OVERLAP ? end : OVERLAP;
+            memmove(text, text + end - kept, kept);
+        }
+    }
     close(file);
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
+    if (line != NULL)
+        *bits = strtoull(line + sizeof label - 1, NULL, 16);
+    return line != NULL;
 }
 
-/* Without /proc, or a descriptor for it, nothing is known to be blocked. */
+/* Without /proc, or a descriptor for it, only SIGPIPE is taken for blocked. */
 void odi_process_blocked(sigset_t *blocked)
 {
-    static const char label[] = "\nSigBlk:";
-    char text[4096];
+    uint64_t bits = 0;
+    bool ended = false;
 
     sigemptyset(blocked);
     if (getpid() == (int)syscall(SYS_gettid)) {
         pthread_sigmask(SIG_SETMASK, NULL, blocked);
         return;
     }
-    const char *line = read_status(text, sizeof text) ? strstr(text, label) : NULL;
-    /* A main thread that has ended blocks whatever glibc blocked for its end. */
-    if (line == NULL || strstr(text, "\nState:\tZ") != NULL)
+    if (!read_blocked(&bits, &ended))
+        (void)sigaddset(blocked, SIGPIPE);
+    if (ended) /* such a main thread blocks whatever glibc blocked for its end */
         return;
-    uint64_t bits = strtoull(line + sizeof label - 1, NULL, 16);
     for (int signal = 1; signal <= 64; signal++) {
         if (bits >> (signal - 1) & 1)
             (void)sigaddset(blocked, signal); /* glibc refuses its own two */
@@ -145,9 +164,9 @@ void odi_process_blocked(sigset_t *blocked)
 
 /* ---- forked children ---- */
 
-static sigset_t blocked_before;
+static _Thread_local sigset_t blocked_before;
 
-/* A child of an engine's thread gets what a child of the main thread gets. Forks run one at a time. */
+/* A child of an engine's thread gets what a child of the main thread gets. */
 static void before_fork(void)
 {
     if (kind != FOREIGN)
