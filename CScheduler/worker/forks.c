@@ -200,16 +200,19 @@ void odi_forks_strike(void)
 static void *inherited_work(odi_forks *victim, uint32_t place, odi_around *around)
 {
     uint32_t count = odi_load_acquire(&victim->note_count, F9);
-    void *work = odi_load_relaxed(&victim->work); /* relaxed: F8, or F1, has shown it; the notes below F9 */
+    uint32_t below = 0; /* so many notes lie below it: their places never fall */
 
-    *around = victim->around;
-    for (uint32_t i = 0; i < count; i++) {
-        if (odi_load_relaxed(&victim->notes[i].place) > place)
-            break;
-        work = odi_load_relaxed(&victim->notes[i].work);
-        *around = victim->notes[i].around;
+    while (below < count) {
+        uint32_t middle = below + (count - below) / 2;
+
+        if (odi_load_relaxed(&victim->notes[middle].place) > place) /* relaxed: F9 has shown it */
+            count = middle;
+        else
+            below = middle + 1;
     }
-    return work;
+    *around = below > 0 ? victim->notes[below - 1].around : victim->around;
+    /* relaxed, both: F8, or F1, has shown the root's, and F9 the note */
+    return below > 0 ? odi_load_relaxed(&victim->notes[below - 1].work) : odi_load_relaxed(&victim->work);
 }
 
 __attribute__((weak)) void *od_fork_root_work(void)
