@@ -260,8 +260,11 @@ int odi_team_begin(odi_team *team)
 
 bool odi_team_has_no_thread_left(odi_team *team, bool *all_others_wait)
 {
+    const odi_worker *self = odi_worker_self;
+    bool counted = self != NULL && self->team == team && self->blocking_depth > 0;
+
     odi_lock_acquire(&team->lock);
-    *all_others_wait = team->blocked + 1 >= team->active;
+    *all_others_wait = team->blocked + !counted >= team->active; /* a caller that says that it waits is among them */
     bool none_left = team->active >= team->target + team->spare_cap ||
                      (team->next_start_ns != 0 && odi_clock_now() < team->next_start_ns);
     odi_lock_release(&team->lock);
