@@ -23,8 +23,9 @@ enum { TARGETS_WITH_BIT = 22 };
 static bool take_deep(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool held = queue->more->held_deep > 0;
-    queue->more->held_deep -= held;
+    bool held = queue->more != NULL && queue->more->held_deep > 0;
+    if (held)
+        queue->more->held_deep--;
     odi_lock_release(&queue->watch.lock);
     return held;
 }
