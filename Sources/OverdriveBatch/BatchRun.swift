@@ -239,7 +239,10 @@ final class BatchRun {
         for index in isolated {
             guard let place = place(of: index) else { continue }
             floor.add(Floor.Retry(due: .now, place: place, failures: 0))
-            while floor.hasRetries || floor.activeCount > 0 {
+            while true {
+                // In this order: a pump that fails adds its retry before it leaves.
+                let active = floor.activeCount
+                guard floor.hasRetries || active > 0 else { break }
                 if isAskedToEnd {
                     floor.token.cancel()
                     return
