@@ -80,8 +80,14 @@ final class StreamRun: Sendable {
         let deadline = ContinuousClock.now + .seconds(10)
         while state.withLock({ $0.underWay }) > 0, .now < deadline { _ = ended.wait(timeout: .milliseconds(20)) }
         tell()
+        // An item that the end cut short leaves a gap, and what ended behind it has ended all the same.
+        let rest = state.withLock { state in
+            defer { state.results = [:] }
+            return state.results.sorted { $0.key < $1.key }
+        }
+        for (index, result) in rest { told(index, names.removeValue(forKey: index) ?? [], result) }
         if let problem { throw problem }
-        return printed
+        return printed + rest.count
     }
 
     private func begin(_ index: Int, _ name: Bytes) {
