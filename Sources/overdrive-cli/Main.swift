@@ -1,5 +1,6 @@
 #if CLI
 internal import ArgumentParser
+internal import CCommandSystem
 internal import Glibc
 internal import OverdriveCore
 
@@ -32,6 +33,7 @@ struct OverdriveCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
+        note_ignored_signals()
         // The runtime's handler prints a backtrace, and commands under way would go on.
         signal(SIGQUIT, SIG_DFL)
         signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.

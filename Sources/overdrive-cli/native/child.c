@@ -15,18 +15,30 @@ static int exchange_file_limit(const struct file_limit *limit, struct file_limit
     return (int)syscall(SYS_prlimit64, this_process, open_files, limit, before);
 }
 
+/* The signals that this process may handle or ignore, and which of them it was started with as ignored. */
+enum { heeded_count = 6 };
+static const int heeded[heeded_count] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
+static int was_ignored[heeded_count];
+
+void note_ignored_signals(void)
+{
+    struct sigaction action;
+
+    for (int place = 0; place < heeded_count; place++)
+        was_ignored[place] = sigaction(heeded[place], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* In the child, which shares its parent's memory until exec: no handler of the parent may run here. */
 static void restore_signals(void)
 {
-    static const int heeded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
     struct sigaction action;
     sigset_t none;
 
     for (int number = 1; number < 65; number++)
         if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
             signal(number, SIG_DFL);
-    for (size_t place = 0; place < sizeof heeded / sizeof *heeded; place++)
-        signal(heeded[place], SIG_DFL);
+    for (int place = 0; place < heeded_count; place++)
+        signal(heeded[place], was_ignored[place] ? SIG_IGN : SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

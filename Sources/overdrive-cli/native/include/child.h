@@ -19,6 +19,10 @@ struct child_start {
     struct file_limit files;
 };
 
+/* Notes which signals this process was started with as ignored, as nohup(1) does that: they stay so in commands. To be
+ * called before any of them is handled. */
+void note_ignored_signals(void);
+
 /* Starts a command in a process group of its own: its number, or -1 and errno. */
 int start_child(const struct child_start *how);
 
