@@ -20,9 +20,10 @@ enum { MOST_PASSED_OVER = 256 };
  * elsewhere at one take of so many. */
 enum { LOOK_FOR_OVERRIDDEN_EVERY = 8 };
 
-/* A worker that always has work reads the coarse clock after this many jobs, or after each long one, and looks for
- * what waits elsewhere when the clock has moved. So such work waits for milliseconds, not for the other worker's job. */
-enum { JOBS_PER_CLOCK = 8 };
+/* A worker that always has work reads the coarse clock after each long job, or after this many jobs, twice as many each
+ * time that the clock has not moved. When the clock has moved, the worker looks for what waits elsewhere. So such work
+ * waits for milliseconds, not for the other worker's job. */
+enum { LEAST_PER_CLOCK = 8, MOST_PER_CLOCK = 64 };
 
 /* Every so many such looks take lower bands too. */
 enum { LOOK_LOWER_EVERY = 16 };
@@ -252,13 +253,19 @@ ODI_COLD static bool read_clock(odi_worker *worker, uint32_t local)
     if (moved)
         look_far(worker, local);
     worker->looked_ns = now;
-    worker->clock_tick = moved || worker->far_bands != 0 ? JOBS_PER_CLOCK - 1 : 0;
+    if (moved || worker->far_bands != 0)
+        worker->jobs_per_clock = 1;
+    else
+        worker->jobs_per_clock = worker->jobs_per_clock < LEAST_PER_CLOCK  ? LEAST_PER_CLOCK
+                                 : worker->jobs_per_clock < MOST_PER_CLOCK ? worker->jobs_per_clock * 2
+                                                                           : MOST_PER_CLOCK;
+    worker->clock_tick = worker->jobs_per_clock - 1;
     return worker->far_bands != 0;
 }
 
 ODI_HOT_INLINE bool is_wanted_far(odi_worker *worker, uint32_t local)
 {
-    return ODI_UNLIKELY(++worker->clock_tick >= JOBS_PER_CLOCK) && read_clock(worker, local);
+    return ODI_UNLIKELY(worker->clock_tick-- == 0) && read_clock(worker, local);
 }
 
 bool odi_worker_is_wanted_far(odi_worker *worker, uint32_t band)

@@ -61,7 +61,8 @@ struct odi_worker {
     uint32_t reserved;                       /* submissions that its job count was told of before */
     uint32_t tick;                           /* takes since the last look outside */
     uint32_t far_tick, far_looks;            /* the same for other sites */
-    uint32_t clock_tick, timed_looks;        /* jobs since the clock was read, and looks that the clock has caused */
+    uint32_t clock_tick, jobs_per_clock;     /* jobs until the clock is read, and how many that were */
+    uint32_t timed_looks;                    /* looks that the clock has caused */
     uint32_t far_bands;                      /* bands found waiting elsewhere by such a look, to be taken next */
     int64_t looked_ns;                       /* when the last one was */
     uint32_t due_tick;                       /* jobs since the last look at the timer queue */
