@@ -335,9 +335,11 @@ static void expect_no_signal_blocked(void *unused)
 }
 
 static outcome of_a_workers_child;
+static atomic_bool has_started; /* until then the main thread blocks what its new thread begins with */
 
 static void fork_on_the_thread(void *raw)
 {
+    assert_comes_true(atomic_load(&has_started));
     of_a_workers_child = in_a_child(expect_no_signal_blocked, NULL, 60);
     note_state(raw);
 }
@@ -347,6 +349,7 @@ TEST(a_child_of_a_started_thread_blocks_what_the_main_thread_blocks)
     worker_state it = {0};
 
     assert_int_equal(odi_thread_start(fork_on_the_thread, &it, 1 << 20, "forks"), 0);
+    atomic_store(&has_started, true);
     assert_comes_true(atomic_load(&it.came));
     assert_int_equal(of_a_workers_child.status, 0);
 }

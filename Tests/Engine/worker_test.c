@@ -540,15 +540,26 @@ static doing seen_after(odi_worker *worker, uint64_t jobs, int64_t used_ns)
     return LOCKED(&worker->team->lock, look_at(worker, odi_clock_coarse()));
 }
 
+/* The kernel counts the last of a thread's time when it has left its CPU. */
+static bool used_no_time(odi_worker *worker, int64_t *seen)
+{
+    int64_t before = *seen;
+
+    *seen = odi_clock_cpu(worker->cpu_clock);
+    return *seen == before;
+}
+
 WORKER_TEST(a_worker_is_taken_for_blocked_by_what_it_has_done_since_the_last_look)
 {
     od_pool *pool = pool_of(1);
     gate door = {0};
+    int64_t used = 0;
 
     pool->team.arm_monitor = arm_nothing; /* what it does is done here */
     hold_a_worker(pool, &door);
     odi_worker *worker = odi_load_acquire(&pool->team.slots[0], W3);
     assert_comes_true(watch_worker(worker, odi_clock_coarse()) == BLOCKED); /* it sleeps */
+    assert_comes_true(used_no_time(worker, &used));
     assert_int_equal(seen_after(worker, 0, 0), QUIET);
     assert_int_equal(seen_after(worker, 0, TICK_NS / IDLE_SHARE), QUIET);
     assert_int_equal(seen_after(worker, 0, TICK_NS / IDLE_SHARE + 1), COMPUTING);
