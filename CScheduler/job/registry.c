@@ -36,9 +36,9 @@ struct odi_registry {
     od_registry *next, **link; /* all registries of the process */
 };
 
-/* Forks between the process's first forebear and the process: part of each place. A place that the parent
- * gave out means nothing in a forked child. */
-enum { FORKS_SHIFT = 40 };
+/* Forks between the process's first forebear and the process, modulo 16: part of each place, whose bits from 40 on are
+ * the caller's. A place that the parent gave out means nothing in a forked child. */
+enum { FORKS_SHIFT = 36, FORKS_MASK = 15 };
 static uint64_t forks_since;
 
 static odi_lock all_lock; /* held across a fork */
@@ -110,7 +110,7 @@ uint64_t od_registry_add(od_registry *registry, void *object)
     here->places[place - 1] = address;
     here->count++;
     odi_lock_release(&here->lock);
-    return forks_since << FORKS_SHIFT | (uint64_t)place << SHARD_BITS | number;
+    return (forks_since & FORKS_MASK) << FORKS_SHIFT | (uint64_t)place << SHARD_BITS | number;
 }
 
 bool od_registry_remove(od_registry *registry, uint64_t place)
@@ -120,7 +120,7 @@ bool od_registry_remove(od_registry *registry, uint64_t place)
     uintptr_t *gone = NULL;
     bool is_empty;
 
-    if (ODI_UNLIKELY(place >> FORKS_SHIFT != forks_since))
+    if (ODI_UNLIKELY((place >> FORKS_SHIFT & FORKS_MASK) != (forks_since & FORKS_MASK)))
         return true; /* the parent's */
     odi_lock_acquire(&here->lock);
     here->places[index - 1] = (uintptr_t)here->free << 1 | 1;
