@@ -604,4 +604,5 @@ TEST(a_stolen_branch_may_submit_to_its_jobs_full_queue)
     end_inside();
 }
 
+CHILDREN_MAY_START_THREADS
 TEST_PROGRAM
