@@ -133,6 +133,49 @@ struct RunSignalTests {
         #expect(ended.seconds < 50 && ended.errors.contains("interrupted: 0 items"), "\(ended.errors)")
     }
 
+    @Test("a streamed run that is told to end prints what has ended behind a command that it ends")
+    func streamGap() throws {
+        let script = "[ $0 = 1 ] && { : >began; exec sleep 1000; }; echo $0; echo $0 >&2; : >ended.$0; exit 0"
+        let (reading, writing) = try Scratch.pipe()
+        defer { for end in [reading, writing] { close(end) } }
+        var command = tree.overdrive(["run", "-j4", "sh", "-c", script])
+        command.input = .descriptor(reading)
+        let running = try command.start()
+        try #require(write(writing, "0\n1\n2\n3\n", 8) == 8)
+        for name in ["began", "ended.0", "ended.2", "ended.3"] { waitFor(name) }
+        usleep(500_000)
+        running.send(SIGINT)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130 && outcome.lines == ["0", "2", "3"], "\(outcome.errors)")
+        #expect(outcome.errorLines == ["0", "2", "3", "overdrive: interrupted: 3 items are done"])
+    }
+
+    @Test("what this process was started with as ignored stays so in commands, and nothing else does")
+    func ignoredSignals() throws {
+        for name in ["HUP", "INT", "QUIT", "TERM", "PIPE", "USR1"] {
+            let call = "exec \(Command.overdrivePath) run sh -c 'kill -\(name) $$; echo alive' ::: x"
+            let ignored = try tree.shell("trap '' \(name); \(call)")
+            #expect(ignored.status == 0 && ignored.lines == ["alive"], "\(name): \(ignored.errors)")
+            if name == "HUP" {
+                let shards = try tree.shell("trap '' HUP; \(call.replacing(" run ", with: " run --processes 2 --journal j "))")
+                #expect(shards.status == 0 && shards.lines == ["alive"], "\(shards.errors)")
+            }
+            guard name == "INT" || name == "PIPE" else { continue }  // Others may be ignored where the tests run.
+            let heeded = try tree.shell(call)
+            #expect(heeded.status == 1 && heeded.lines.isEmpty, "\(name): \(heeded.errors)")
+        }
+    }
+
+    @Test("closed standard streams take no stream of a command away", arguments: ["<&-", "2>&-", "<&- 2>&-"])
+    func closedStreams(redirection: String) throws {
+        for form in ["--keep-order", "--ungroup", "--line-buffer"] {
+            let outcome = try tree.shell(
+                "\(Command.overdrivePath) run \(form) sh -c 'cat && echo a; echo b >&2; :' ::: x \(redirection)")
+            let errors = redirection == "<&-" ? "b\n" : ""
+            #expect(outcome.status == 0 && outcome.lines == ["a"] && outcome.errors == errors, "\(form): \(outcome.text)")
+        }
+    }
+
     @Test("the log has a line of a command while others run")
     func earlyLog() throws {
         let running = try tree.overdrive(["run", "-j2", "--joblog", "log", "sh", "-c", "[ $0 = 2 ] || sleep 1000", ":::", "1", "2"]).start()
