@@ -119,6 +119,7 @@ static void submit_on_the_other_node(void *unused)
     odi_team *team = self->team;
     odi_site *other = &team->sites[1 - self->site_index];
 
+    self->clock_tick = UINT32_MAX; /* no look by the clock: the looks after so many takes are counted here */
     (void)odi_site_push(other, OD_BAND_DEFAULT, odi_job_plain(watched_job, NULL, 0));
     odi_team_publish(team, other);
 }
@@ -133,8 +134,8 @@ TEST(a_node_without_a_worker_is_served_while_another_is_flooded)
     flood_on();
     assert_comes_true(atomic_load(&flood.over));
     od_pool_free(flood.pool);
-    /* No round of looks is skipped. When the coarse clock moves, a look comes earlier. */
-    assert_in_range(flood.waited, 1, OUTSIDE_EVERY * FAR_EVERY);
+    /* The look that is under way when the job comes may be nearly over; no round of looks is skipped. */
+    assert_in_range(flood.waited, OUTSIDE_EVERY * (FAR_EVERY - 2), OUTSIDE_EVERY * FAR_EVERY);
 }
 
 enum { BEHIND = 20 };
