@@ -9,7 +9,7 @@ internal import Synchronization
 ///     downloads.addOperations(parts, waitUntilFinished: true)
 ///
 /// - Ordering: Of those that are ready the highest ``Operation/queuePriority`` starts first, and of equals the one that
-///   was added first.
+///   was added first. An operation whose priority changes in the queue goes behind the others of its new priority.
 /// - Threading: Safe from any thread. The queue lives as long as it has operations.
 /// - Cost: An operation costs a few short critical sections and one submission.
 // All variables change in the section. Nothing that can be overridden is called in it.
@@ -60,7 +60,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     open func addOperation(_ op: Operation) {
         op.enter(self)
         pending.enter()
-        section { plan.add(op) }
+        let priority = op.queuePriority
+        section { plan.add(op, priority: priority) }
         readinessMayHaveChanged(of: op)
     }
 

@@ -89,6 +89,29 @@ extension DropIn {
             #expect(eventually { gone == nil })
         }
 
+        @Test("an operation whose priority changes goes behind the others of its new priority, ready or not")
+        func changedPriority() {
+            func order(_ priorities: [Operation.QueuePriority], _ changes: [Operation.QueuePriority], first dependency: Int?) -> [Int] {
+                let (queue, log) = (OperationQueue(), Log<Int>())
+                queue.maxConcurrentOperationCount = 1
+                queue.isSuspended = true
+                let all = priorities.indices.map { number in BlockOperation { log.note(number) } }
+                for (op, priority) in zip(all, priorities) { op.queuePriority = priority }
+                if let dependency { all[0].addDependency(all[dependency]) }
+                for op in all { queue.addOperation(op) }
+                for priority in changes { all[0].queuePriority = priority }
+                queue.isSuspended = false
+                queue.waitUntilAllOperationsAreFinished()
+                return log.all
+            }
+            // Each as Foundation has it.
+            #expect(order([.veryHigh, .normal, .normal], [.normal], first: nil) == [1, 2, 0])
+            #expect(order([.normal, .high, .high, .normal], [.high], first: nil) == [1, 2, 0, 3])
+            #expect(order([.normal, .normal, .normal], [.high, .normal], first: nil) == [1, 2, 0])
+            #expect(order([.normal, .normal, .normal], [.normal], first: nil) == [0, 1, 2])
+            #expect(order([.high, .normal, .normal, .normal], [.normal], first: 1) == [1, 2, 3, 0])
+        }
+
         @Test("a queue of one starts by priority, and in the order of adding among equals")
         func priorities() {
             queue.maxConcurrentOperationCount = 1
