@@ -105,7 +105,7 @@ func operations(_ dice: inout Dice) -> [String] {
         lines.append("progress \(queues.map(\.progress.completedUnitCount))")
     }
     // One queue that runs one at a time has one order.
-    if isSerial, queues.count == 1, dependencies.isEmpty { lines.append("order \(trace.order.filter { !$0.hasPrefix("t") })") }
+    if isSerial, queues.count == 1 { lines.append("order \(trace.order.filter { !$0.hasPrefix("t") })") }
     return lines
 }
 
