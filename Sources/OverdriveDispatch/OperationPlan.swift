@@ -11,7 +11,7 @@ struct OperationPlan {
         let stretch: Int
         var priority: Operation.QueuePriority
         /// Where it stands among those of its priority: its number, or a later one if its priority has changed.
-        var turn: Int
+        var position: Int
         /// In the stretch's ready operations; nil: not ready.
         var stamp: Int?
         var hasStarted = false
@@ -44,7 +44,7 @@ struct OperationPlan {
 
     mutating func add(_ op: Operation, priority: Operation.QueuePriority) {
         entries[ObjectIdentifier(op)] = Entry(
-            operation: op, number: nextNumber, stretch: lastStretch, priority: priority, turn: nextNumber)
+            operation: op, number: nextNumber, stretch: lastStretch, priority: priority, position: nextNumber)
         nextNumber += 1
         stretches[lastStretch]?.unfinished += 1
     }
@@ -63,7 +63,7 @@ struct OperationPlan {
     mutating func isReady(_ op: Operation, priority: Operation.QueuePriority) {
         guard var entry = entries[ObjectIdentifier(op)], entry.stamp == nil, !entry.hasStarted else { return }
         entry.priority = priority
-        entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.turn, priority)
+        entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.position, priority)
         entries[ObjectIdentifier(op)] = entry
     }
 
@@ -79,11 +79,11 @@ struct OperationPlan {
     mutating func setPriority(of op: Operation, _ priority: Operation.QueuePriority) {
         guard var entry = entries[ObjectIdentifier(op)], !entry.hasStarted, entry.priority != priority else { return }
         entry.priority = priority
-        entry.turn = nextNumber
+        entry.position = nextNumber
         nextNumber += 1
         if let stamp = entry.stamp {
             stretches[entry.stretch]?.ready.remove(stamp)
-            entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.turn, priority)
+            entry.stamp = stretches[entry.stretch]?.ready.insert(op, entry.position, priority)
         }
         entries[ObjectIdentifier(op)] = entry
     }
@@ -138,19 +138,19 @@ struct OperationPlan {
     }
 }
 
-/// Operations that may start, by priority and then by turn: a binary heap.
+/// Operations that may start, by priority and then by position: a binary heap.
 ///
 /// A removed operation stays in the heap, without its stamp among the live ones, until it comes to the top. The top is
 /// always live.
 struct ReadyOperations {
     private struct Entry {
         let operation: Operation
-        let turn: Int
+        let position: Int
         let priority: Operation.QueuePriority
         let stamp: Int
 
         func isBefore(_ other: Entry) -> Bool {
-            priority == other.priority ? turn < other.turn : priority.rawValue > other.priority.rawValue
+            priority == other.priority ? position < other.position : priority.rawValue > other.priority.rawValue
         }
     }
 
@@ -163,10 +163,10 @@ struct ReadyOperations {
     var first: Operation? { heap.first?.operation }
 
     /// Returns the stamp by which ``remove(_:)`` knows the operation.
-    mutating func insert(_ op: Operation, _ turn: Int, _ priority: Operation.QueuePriority) -> Int {
+    mutating func insert(_ op: Operation, _ position: Int, _ priority: Operation.QueuePriority) -> Int {
         nextStamp += 1
         live.insert(nextStamp)
-        heap.append(Entry(operation: op, turn: turn, priority: priority, stamp: nextStamp))
+        heap.append(Entry(operation: op, position: position, priority: priority, stamp: nextStamp))
         rise(from: heap.count - 1)
         return nextStamp
     }
