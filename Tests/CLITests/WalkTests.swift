@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import overdrive_cli
@@ -171,18 +172,5 @@ struct RootsTests {
     func missing() {
         let roots = Roots([Array("/nonexistent/x".utf8), []])
         #expect(roots.failures.kept.map(\.number) == [ENOENT, ENOENT])
-    }
-}
-
-/// A generator that gives the same numbers for the same seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

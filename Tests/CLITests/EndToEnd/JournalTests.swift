@@ -1,5 +1,6 @@
 #if CLI
 import Glibc
+import TestSupport
 import Testing
 
 @testable import overdrive_cli
