@@ -109,8 +109,8 @@ void odi_process_adopt(void)
 
 /* ---- signals ---- */
 
-/* What the kernel says of the process is its main thread's. A status may be long: it lists all groups. False: it says
- * nothing of blocked signals. */
+/* The status of the process is its main thread's. It may be long, as it lists all groups. False: it does not say which
+ * signals are blocked. */
 static bool read_blocked(uint64_t *bits, bool *ended)
 {
     static const char label[] = "\nSigBlk:";

@@ -43,7 +43,7 @@ static void after_in_parent(void)
 }
 
 /* A pool that was stopped stays so: a stop that another thread was in the midst of is the parent's. */
-static void begin_pool_anew(od_pool *pool)
+static void restart_pool(od_pool *pool)
 {
     bool stopped = odi_load_relaxed(&pool->stop_state) == ODI_STOP_OVER; /* relaxed: one thread exists */
 
@@ -73,7 +73,7 @@ static void after_in_child(void)
     odi_groups_forked();
     odi_overrides_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
-        begin_pool_anew(pool);
+        restart_pool(pool);
     if (worker != NULL)
         odi_external_begin_as(worker);
     pools_lock = (odi_lock){0};

@@ -88,7 +88,7 @@ typedef struct odi_forks odi_forks;
 #define ODI_FORKS_CLAIMED (UINTPTR_MAX - 1)
 #define ODI_FORKS_OPEN (UINTPTR_MAX - 2) /* below od_fork_wanted's */
 
-/* What a job is in: scopes in queues, jobs outside of a run and the record of the run, innermost first. */
+/* The surroundings of a job: scopes in queues, jobs outside of a run and the record of the run, innermost first. */
 typedef struct odi_around {
     const struct od_scope *scopes;
     const struct odi_outside *outsides;

@@ -40,7 +40,7 @@ final class BatchRun {
     private var frontier = 0
     private var lastCommit = 0.0
     private var lastLook = 0.0
-    /// What each slot held at the last look.
+    /// The places that each slot held at the last look.
     private var heldPlaces: [Range<Int>]
     private var lastGathering = 0.0
     /// What has ended, and is not yet safe on the disk.

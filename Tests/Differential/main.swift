@@ -29,7 +29,7 @@ struct Dice {
     mutating func pick<T>(_ from: [T]) -> T { from[below(from.count)] }
 }
 
-/// What one program did, and the order relations that must hold in it.
+/// The events of one program, and the order relations that must hold in it.
 final class Trace: @unchecked Sendable {
     private let lock = NSLock()
     private var log: [(name: String, isEnd: Bool)] = []

@@ -78,7 +78,7 @@ struct GraphNodeState: ~Copyable {
     /// Edge: each dependency subtracts with release after its last write, and the last one acquires what all have written.
     let waitsFor: Atomic<Int32>
     let index: Int32
-    /// What dependencies say that keep the node from running: `doomed`, `notTaken`. Written before `waitsFor` is released.
+    /// Bits of dependencies that keep the node from running: `doomed`, `notTaken`. Written before `waitsFor` is released.
     let verdict = Atomic<UInt8>(0)
     /// Written by the thread that ends the node, before it releases dependents; read by these.
     @usableFromInline var outcome = GraphOutcome.pending
@@ -113,7 +113,7 @@ final class GraphLayout: Sendable {
     let nodes: ContiguousArray<GraphNode>
     let rows: ContiguousArray<Int32>
     let edges: ContiguousArray<GraphEdge>
-    /// What a run asks of a node on the way.
+    /// The facts of a node that each run reads.
     let steps: ContiguousArray<Step>
     let roots: ContiguousArray<Int32>
     let slotBytes: Int

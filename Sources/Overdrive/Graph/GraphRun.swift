@@ -11,7 +11,7 @@ final class GraphRun: CurrentWork {
     let layout: GraphLayout
     let queue: TaskQueue
     let group = WaitGroup()
-    // What threads do with these words is ordered by `waitsFor` and `group`.
+    // `waitsFor` and `group` order all accesses to these words.
     nonisolated(unsafe) private let states: UnsafeMutablePointer<GraphNodeState>
     nonisolated(unsafe) private let slots: UnsafeMutableRawPointer
     private let ended = Atomic(0)

@@ -24,7 +24,7 @@ internal import Synchronization
 /// Source: the layout (successors in compressed rows, one join counter a node, a released successor run at once) follows
 /// oneTBB's scheduler bypass and the levels of Kahn, "Topological sorting of large networks", CACM 5(11), 1962.
 @safe public final class TaskGraph {
-    /// What a run does after a node has failed.
+    /// How a run continues after a node has failed.
     public enum FailurePolicy: Sendable {
         /// Skips the nodes that depend on the failed one. All others run, then `run` throws.
         case skipDependents

@@ -94,7 +94,7 @@ internal import Synchronization
         (value ^ value >> 24 ^ 0x5a_17c3) << valueBits | value & valueMask
     }
 
-    /// What a process left in the file at `path`; nothing if there is no file.
+    /// The notes that a process left in the file at `path`; none if there is no file.
     ///
     /// - Parameters:
     ///   - isChecked: Whether the words carry checks: a journal of the first format has none.

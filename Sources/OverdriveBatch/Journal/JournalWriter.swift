@@ -7,7 +7,7 @@ final class JournalWriter {
     let directory: String
     let contents: JournalContents
     let flight: Flight
-    /// What the last run had under way when it was killed.
+    /// The items that the last run had under way when it was killed.
     let leftovers: [Flight.Leftover]
     private let path: String
     private let nextPath: String

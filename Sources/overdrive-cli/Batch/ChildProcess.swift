@@ -58,7 +58,7 @@ enum ChildProcess {
         case lines((Bytes, Bytes) -> Void)
     }
 
-    /// What a command starts with, beside its words.
+    /// The state that a command starts with, beside its words.
     struct Setting {
         /// The folder that it starts in; nil: that of this process.
         var folder: Bytes?
@@ -76,7 +76,7 @@ enum ChildProcess {
 
     /// The limit of open files that commands are given: this process's own is raised.
     private static let fileLimit = raise_file_limit()
-    /// What commands read: nothing.
+    /// The standard input of commands, which is empty.
     private static let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
     /// Runs the command to its end.

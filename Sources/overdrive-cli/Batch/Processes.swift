@@ -118,7 +118,7 @@ enum Processes {
         defer { posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
         sigemptyset(&signals)
-        // What this process handles is reset anyway; what it was started with as ignored stays so, but for the request to end.
+        // The kernel resets handled signals. Signals that were ignored at the start stay ignored, except for the request to end.
         for signal in [SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))

@@ -288,7 +288,7 @@ struct RunCommand: ParsableCommand {
         throw BatchRefusal(.usage, "run: a command of one word with a shell's characters is not run by a shell. Write --shell \(text).")
     }
 
-    /// What items are called: each value, or the values of a row.
+    /// The names of items: each value, or the values of a row.
     private func names(_ given: ItemSources, isSplit: Bool) throws(BatchRefusal) -> [Bytes] {
         var rows: [[Bytes]]
         if given.sources.isEmpty {

@@ -289,7 +289,7 @@ private final class OutcomePrinter {
         guard prints else { return }
         let (text, errors) = (batch.tagged(outcome.output, name), batch.tagged(outcome.errors, name))
         if !output.append(text) { token.cancel() }
-        // The bar begins its line anew: it would wipe out a last line without an end.
+        // The bar overwrites its line, and would overwrite a last line without an end.
         if endsLines, let last = text.last, last != 10 { output.append([10]) }
         if !errors.isEmpty {
             output.flush()

@@ -12,7 +12,7 @@ final class StreamRun: Sendable {
         var underWay = 0
     }
 
-    /// What became of an item, in words.
+    /// How an item ended, in words.
     struct CommandFailureText: Error {
         var sentence: String
         var tries: String

@@ -8,7 +8,7 @@ struct file_limit {
     unsigned long long soft, hard;
 };
 
-/* What a command starts with. */
+/* The state that a command starts with. */
 struct child_start {
     char *const *words;
     char *const *variables;
