@@ -228,6 +228,8 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
     odi_store_relaxed(&timer->references, 2);
+    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor, which asks again */
+        odi_store_relaxed(&pool->delivers, true);
     return timer;
 }
 

@@ -54,8 +54,9 @@ od_timer *od_timer_create_with(od_queue *queue, int32_t band, uint32_t flags,
                                const od_timer_options *options);
 
 /* The same for work that runs elsewhere, the pool's first thread too: `deliver` is called when the timer is due, on a
- * worker of `pool`, and must see to it that od_timer_perform is called once, on any thread. `deliver` does
- * not wait: until it returns other timers of the pool may be late. */
+ * worker of `pool`, and must see to it that od_timer_perform is called once, on any thread. While every worker is
+ * inside a job, a timer thread calls `deliver`, some 0.5 ms late. `deliver` does not wait: until it returns other
+ * timers of the pool may be late. */
 od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *options,
                                     void (*deliver)(void *context, od_timer *timer));
 void od_timer_perform(od_timer *timer);

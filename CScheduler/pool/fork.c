@@ -8,6 +8,7 @@
 
 #include "job/group.h"
 #include "pool/pool.h"
+#include "pool/timer_thread.h"
 #include "worker/external.h"
 #include "worker/override.h"
 #include "worker/run.h"
@@ -48,6 +49,7 @@ static void restart_pool(od_pool *pool)
     bool stopped = odi_load_relaxed(&pool->stop_state) == ODI_STOP_OVER; /* relaxed: one thread exists */
 
     pool->monitor_present = false;
+    odi_timer_thread_forked(pool);
     pool->plan_lock = pool->targets_lock = (odi_lock){0};
     if (!stopped) { /* relaxed, both: one thread exists */
         odi_store_relaxed(&pool->stop_state, 0);

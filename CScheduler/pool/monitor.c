@@ -10,7 +10,8 @@
  * jobs is through in a logarithmic number of them.
  *
  * While no worker sleeps until the earliest timer entry is due (timer/timer_queue.h), it does, and some
- * more; if it finds that nobody has looked, the timer entry is work that waits.
+ * more; if it finds that nobody has looked, the timer entry is work that waits. If timers of the pool are
+ * delivered elsewhere, it calls the timer thread too (timer_thread.c). The monitor itself fires none.
  *
  * How its waits end: arm_monitor, stand_by, odi_pool_wake_monitor (stop), the tick's deadline,
  * or the timer queue's.
@@ -18,6 +19,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pool/pool.h"
+#include "pool/timer_thread.h"
 #include "worker/due.h"
 #include "worker/recruit.h"
 #include "worker/work.h"
@@ -147,6 +149,16 @@ static bool stopping(odi_team *team)
     return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: woken after it */
 }
 
+/* Whether a timer that needs no worker is late, perhaps, and no worker sleeps until it is due. */
+static bool wants_timer_thread(od_pool *pool)
+{
+    odi_timer_queue *timers = &pool->team.timers;
+
+    /* relaxed: a hint, asked again every tick */
+    return odi_load_relaxed(&pool->delivers) && !odi_timer_queue_is_led(timers) &&
+           odi_timer_queue_earliest(timers) <= odi_clock_now() - ODI_STAND_BY_LATE_NS;
+}
+
 /* Something is due, and nobody who sleeps has looked: workers do at their next job's end, and
  * one more is woken or started. */
 static void see_to_what_is_due(odi_team *team)
@@ -155,6 +167,8 @@ static void see_to_what_is_due(odi_team *team)
         return;
     odi_store_relaxed(&team->timers.overdue, true); /* relaxed: a hint */
     odi_team_publish(team, &team->sites[0]);
+    if (ODI_UNLIKELY(wants_timer_thread(team->pool)))
+        odi_timer_thread_call(team->pool);
 }
 
 /* One look at the team. Returns whether there was a reason to look. */

@@ -53,6 +53,11 @@ struct od_pool {
     int64_t still_since;               /* the monitor's own notes: since when nobody goes on; 0: */
     bool still_said;                   /* somebody does. And whether that was said */
 
+    odi_atomic(bool) delivers;          /* some timer was to be delivered elsewhere: never taken back */
+    odi_atomic(uint32_t) timer_thread_word;   /* the timer thread sleeps on it */
+    bool timer_thread_present;                /* under the team's lock, both */
+    int64_t next_timer_thread_ns;             /* no timer thread is started before, after one could not be; 0: at once */
+
     odi_atomic(uint32_t) stop_state; /* see stop.c */
     odi_atomic(int) stopping_thread;
     odi_atomic(int64_t) stop_deadline; /* the earliest of those who have asked for a stop */

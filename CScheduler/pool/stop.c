@@ -2,6 +2,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pool/pool.h"
+#include "pool/timer_thread.h"
 #include "queue/fifo.h"
 #include "worker/recruit.h"
 #include "worker/run.h"
@@ -312,6 +313,7 @@ static void stop(od_pool *pool)
 {
     odi_timer_queue_close(&pool->team.timers); /* what is not due yet was never submitted */
     announce(&pool->team, ODI_STOPPING);
+    odi_timer_thread_wake(pool);
     bool in_time = await_the_last(pool);
     announce(&pool->team, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
@@ -336,7 +338,7 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
     od_status status = OD_STOPPED;
     int64_t deadline = odi_clock_after(deadline_ns);
 
-    if (od_pool_is_worker(pool))
+    if (od_pool_is_worker(pool) || odi_timer_thread_is_here(pool))
         return OD_INSIDE;
     od_blocking_begin(); /* another pool's worker hands its place over */
     if (odi_cas_acqrel(&pool->stop_state, &running, STOPPING, P2)) {

@@ -143,6 +143,12 @@ int64_t odi_timer_queue_lead(odi_timer_queue *timers, int slot);
 /* Whether the sleeper in `slot` is the leader. */
 bool odi_timer_queue_leads(odi_timer_queue *timers, int slot);
 
+/* Whether a sleeper leads. A hint. */
+static inline bool odi_timer_queue_is_led(odi_timer_queue *timers)
+{
+    return odi_load_relaxed(&timers->leader) != 0; /* relaxed: a hint */
+}
+
 /* The caller is awake: it no longer leads. (Before it runs anything it calls odi_timer_queue_watch.) */
 void odi_timer_queue_leave(odi_timer_queue *timers, int slot);
 

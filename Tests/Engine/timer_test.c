@@ -236,6 +236,59 @@ ON_ONE(a_timer_may_be_delivered_to_another_thread)
     od_timer_release(it.timer);
 }
 
+static void no_call(void *unused, uint64_t missed) { (void)unused, (void)missed; }
+
+static struct {
+    od_pool *pool;
+    atomic_bool began, ends;
+    atomic_int deliveries, answer;
+    int64_t first_ns; /* until the first delivery */
+} computing;
+
+static void compute(void *unused)
+{
+    int64_t give_up = odi_clock_after(ODI_SECOND * 5);
+
+    atomic_store(&computing.began, true);
+    while (!atomic_load(&computing.ends) && odi_clock_now() < give_up) {
+    }
+    atomic_store(&computing.ends, true);
+}
+
+static void deliver_beside_it(void *start, od_timer *timer)
+{
+    if (atomic_load(&computing.deliveries) == 0) {
+        computing.first_ns = odi_clock_now() - *(int64_t *)start;
+        atomic_store(&computing.answer, od_pool_stop(computing.pool, HANG_NS, NULL));
+    }
+    od_timer_perform(timer);
+    if (!atomic_load(&computing.ends))
+        atomic_fetch_add(&computing.deliveries, 1);
+}
+
+/* By the timer thread, from which the pool cannot be stopped. It ends with the pool. */
+ON_ONE(a_timer_is_delivered_elsewhere_while_every_worker_computes)
+{
+    od_pool *lone = computing.pool = lone_worker();
+    int64_t start_ns = odi_clock_now();
+    od_timer_options options = {.delay_ns = MILLISECONDS(10), .interval_ns = MILLISECONDS(20), .call = no_call,
+                                .context = &start_ns};
+
+    od_pool_submit(lone, OD_BAND_BACKGROUND, compute, NULL);
+    assert_comes_true(atomic_load(&computing.began));
+    start_ns = odi_clock_now();
+    od_timer *timer = od_timer_create_elsewhere(lone, &options, deliver_beside_it);
+    od_timer_start(timer);
+    assert_comes_true(atomic_load(&computing.deliveries) >= 5 || atomic_load(&computing.ends));
+    assert_false(atomic_load(&computing.ends));
+    assert_in_range(computing.first_ns, MILLISECONDS(10), ODI_SECOND);
+    assert_int_equal(atomic_load(&computing.answer), OD_INSIDE);
+    atomic_store(&computing.ends, true);
+    assert_int_equal(od_pool_stop(lone, HANG_NS, NULL), OD_OK);
+    assert_int_equal(od_pool_free(lone), OD_OK);
+    od_timer_release(timer);
+}
+
 /* ---- fired between two jobs ---- */
 
 enum { MOST_BETWEEN = 20 * 1000 }; /* more than 2 s of them */
@@ -273,6 +326,7 @@ ON_ONE(a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none)
         atomic_store(&between.jobs, 0);
         between.queue = od_queue_create(lone, OD_BAND_DEFAULT, widths[i], "before");
         it.timer = od_timer_create_elsewhere(lone, &options, deliver_between);
+        deliver_by_workers_alone(lone);
         for (int job = 0; job < 2; job++) /* one is there when the other ends */
             od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
         od_timer_start(it.timer);
@@ -337,6 +391,7 @@ ON_ONE(what_the_end_of_a_run_tells_may_wait_for_what_is_due)
     due_before.pool = pool_of(2);
     due_before.queue = od_queue_create(due_before.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "run");
     due_before.timer = od_timer_create_elsewhere(due_before.pool, &options, deliver_due);
+    deliver_by_workers_alone(due_before.pool);
     od_queue_async(due_before.queue, NULL, OD_QUEUE_BAND, come_to_be_due, NULL);
     od_queue_notify(due_before.queue, wait_for_what_is_due, NULL);
     od_pool_submit(due_before.pool, OD_BAND_DEFAULT, hold_the_other, &due_before.other);
@@ -359,8 +414,6 @@ static void note_how_many(void *unused)
 {
     atomic_store(&anew.fired_before_the_job, atomic_load(&anew.fired));
 }
-
-static void no_call(void *unused, uint64_t missed) { (void)unused, (void)missed; }
 
 static void arm_anew(void *unused, od_timer *timer)
 {

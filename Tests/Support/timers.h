@@ -98,4 +98,10 @@ static inline void start(probe *it, int64_t delay, int64_t interval)
     start_on(queue, it, delay, interval);
 }
 
+/* The monitor calls no timer thread for the timers that the pool has. */
+static inline void deliver_by_workers_alone(od_pool *pool)
+{
+    odi_store_relaxed(&pool->delivers, false); /* relaxed: the timer is not due yet */
+}
+
 #endif

@@ -1,4 +1,5 @@
-/* no_timers.h — worker/due.c and timer/timer_queue.c for scenarios in which nothing is ever armed. */
+/* no_timers.h — worker/due.c, timer/timer_queue.c and pool/timer_thread.c for scenarios in which nothing is ever armed. */
+#include "pool/timer_thread.h"
 #include "worker/due.h"
 
 bool odi_timer_queue_init(odi_timer_queue *timers, int wheels) { return true; }
@@ -7,6 +8,8 @@ void odi_timer_queue_forked(odi_timer_queue *timers) {}
 void odi_timer_queue_close(odi_timer_queue *timers) {}
 int64_t odi_timer_queue_earliest(odi_timer_queue *timers) { return ODI_FOREVER; }
 void odi_team_watch_timers(odi_team *team, odi_site *site) {}
+void odi_timer_thread_wake(od_pool *pool) {}
+bool odi_timer_thread_is_here(const od_pool *pool) { return false; }
 void odi_worker_fire_due(odi_worker *worker) {}
 void odi_worker_pass_time(odi_worker *worker) {}
 

@@ -84,6 +84,8 @@ NEVER(odi_read_begin)
 NEVER(odi_read_end)
 NEVER(odi_team_holds_forks)
 NEVER(odi_team_nearest_site)
+NEVER(odi_timer_queue_earliest)
+NEVER(odi_timer_thread_call)
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 static unsigned stolen_ran;
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot) { stolen_ran++; }
