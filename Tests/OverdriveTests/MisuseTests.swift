@@ -67,6 +67,31 @@ struct MisuseTests {
             graph.node(after: other.node { 1 }) { _ in }
         },
         Scene(
+            "a run without a value for an input",
+            says: "TaskGraph.run: no value for input \"lib/path\". Pass it to run(with:)."
+        ) {
+            let graph = TaskGraph()
+            let path = graph.subgraph("lib") { graph.input("path", of: String.self) }
+            graph.node(after: path) { print($0) }
+            _ = try? await graph.freeze().run()
+        },
+        Scene(
+            "a run with 2 values for an input",
+            says: "TaskGraph.run: 2 values for input \"level\". Give it one."
+        ) {
+            let graph = TaskGraph()
+            let level = graph.input("level", default: 1)
+            _ = try? await graph.freeze().run(with: [level.given(2), level.given(2)])
+        },
+        Scene(
+            "a run with a value for an input of another graph",
+            says: "TaskGraph.run: an input of another graph. Give values to inputs of the graph that runs."
+        ) {
+            let (graph, other) = (TaskGraph(), TaskGraph())
+            _ = graph.input("level", default: 1)
+            _ = try? await graph.freeze().run(with: [other.input("level", default: 1).given(2)])
+        },
+        Scene(
             "a result of a node that did not finish",
             says: "TaskGraph.Results: node \"late\" did not finish. Ask outcome(of:)."
         ) {

@@ -213,11 +213,6 @@ struct TaskGraphTests {
     @Test("runs of one graph at the same time have their own results, which go with them")
     func concurrentRuns() async throws {
         let alive = Counter()
-        final class Token: Sendable {
-            let alive: Counter
-            init(_ alive: Counter) { self.alive = alive; alive.add() }
-            deinit { alive.add(-1) }
-        }
         let graph = TaskGraph()
         var level = (0..<8).map { _ in graph.node { Token(alive) } }
         for _ in 0..<8 { level = level.indices.map { i in graph.node(after: level[i], level[(i + 1) % 8]) { _, _ in Token(alive) } } }
@@ -237,6 +232,60 @@ struct TaskGraphTests {
             #expect(one[last[0]] !== other[last[0]])
         }
         #expect(alive.count == 0)
+    }
+
+    @Test("each run has the values that it is given, and gives them up with its results")
+    func inputs() async throws {
+        let alive = Counter()
+        let graph = TaskGraph()
+        let number = graph.input("number", of: Int.self)
+        let step = graph.input("step", default: 1)
+        let isLong = graph.input("is long", default: false)
+        let owner = graph.input("owner", of: Token?.self)
+        let sum = graph.node(after: number, step) { $0 + $1 }
+        let long = graph.node(after: sum, [number, step], when: isLong.node.isTrue) { "\($0) of \($1)" }
+        let short = graph.node(after: sum, when: isLong.node.isFalse) { "\($0)" }
+        let text = graph.node(after: long.optional, short.optional, owner) { long, short, _ in long ?? short }
+        let free = graph.node { 1 }
+        let frozen = try graph.freeze()
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for i in 0..<200 {
+                group.addTask {
+                    var given = [number.given(i), owner.given(Token(alive))]
+                    if i % 2 == 1 { given.append(step.given(i)) }
+                    if i % 3 == 0 { given.insert(isLong.given(true), at: 1) }
+                    let results = try await frozen.run(with: given)
+                    let step = i % 2 == 1 ? i : 1
+                    return results[text] == (i % 3 == 0 ? "\(i + step) of [\(i), \(step)]" : "\(i + step)")
+                        && results[number.node] == i && results[free] == 1
+                }
+            }
+            for try await isRight in group { #expect(isRight) }
+        }
+        #expect(alive.count == 0)
+    }
+
+    @Test("a blocking run takes inputs, also one that waits for a node")
+    func blockingInputs() throws {
+        let (graph, ran) = (TaskGraph(), Counter())
+        let number = graph.input("number", of: Int.self)
+        let late = graph.input("late", default: 5)
+        graph.order(graph.node { ran.add() }, before: late.node)
+        let product = graph.node(after: number, late) { $0 * $1 + ran.count }
+        let frozen = try graph.freeze()
+        for i in 1...100 { #expect(try frozen.run(with: [number.given(i)])[product] == i * 5 + i) }
+    }
+
+    @Test("a cancelled run skips the dependents of its inputs")
+    func cancelledInputs() throws {
+        let (graph, token, ran) = (TaskGraph(), CancellationToken(), Counter())
+        let number = graph.input("number", of: Int.self)
+        graph.node(after: number) { _ in ran.add() }
+        token.cancel()
+        let frozen = try graph.freeze()
+        let error = #expect(throws: TaskGraphError.self) { try frozen.run(with: [number.given(1)], token: token) }
+        guard case .cancelled(2) = error else { return #expect(Bool(false), "\(String(describing: error))") }
+        #expect(ran.count == 0)
     }
 
     @Test("a run whose scheduler is shut down ends and says so")
@@ -267,6 +316,13 @@ struct TaskGraphTests {
     func random(seed: UInt64) async throws {
         for i in 0..<50 { try await RandomGraph(seed: seed &* 50 &+ UInt64(i)).check() }
     }
+}
+
+/// Counts how many of its kind are alive.
+private final class Token: Sendable {
+    let alive: Counter
+    init(_ alive: Counter) { self.alive = alive; alive.add() }
+    deinit { alive.add(-1) }
 }
 
 /// How many threads are in it at a time.
@@ -300,6 +356,7 @@ private struct RandomGraph {
     private var expected: [Expected] = []
     private let seed: UInt64
     private let runs: [Counter]
+    private let start: TaskGraph.InputNode<Int>
     private var attemptsNeeded: [Int] = []
 
     init(seed: UInt64) {
@@ -309,6 +366,8 @@ private struct RandomGraph {
         let policy = [TaskGraph.FailurePolicy.skipDependents, .goOn].randomElement(using: &random)!
         self.policy = policy
         graph = TaskGraph(onFailure: policy)
+        let start = graph.input("start", of: Int.self)
+        self.start = start
         let runs = (0..<count).map { _ in Counter() }
         self.runs = runs
         let serial = TaskQueue.serial()
@@ -332,6 +391,7 @@ private struct RandomGraph {
             let kind = Int.random(in: 0..<6, using: &random)
             let node: TaskGraph.Node<Int>
             var inputs: [(index: Int, isOptional: Bool)] = []
+            var startsHere = false
             if let a, let b, kind == 0 {
                 node = graph.node(after: before[a], before[b], when: condition, on: queue, retry: retry) { try body($0 &+ $1) }
                 inputs = [(a, false), (b, false)]
@@ -349,7 +409,8 @@ private struct RandomGraph {
                 node = graph.node(after: before[a], when: condition, on: queue, retry: retry) { try body($0) }
                 inputs = [(a, false)]
             } else {
-                node = graph.node(when: condition, on: queue, retry: retry) { try body(0) }
+                node = graph.node(after: start, when: condition, on: queue, retry: retry) { try body($0) }
+                startsHere = true
             }
             var ordered: [Int] = []
             if let order, kind != 5 {
@@ -374,7 +435,7 @@ private struct RandomGraph {
                 if end == nil, case .value(let value) = expected[flag.index], (value % 2 == 0) != wanted { end = .notTaken }
                 if case .value(let value) = expected[flag.index], (value % 2 == 0) != wanted, end != .skipped { end = .notTaken }
             }
-            let sum = inputs.reduce(0) { sum, input in
+            let sum = inputs.reduce(startsHere ? Self.startValue(seed) : 0) { sum, input in
                 if case .value(let value) = expected[input.index] { return sum &+ value }
                 return sum &+ 1000
             }
@@ -385,12 +446,15 @@ private struct RandomGraph {
         }
     }
 
+    /// The input's value. It differs from graph to graph.
+    private static func startValue(_ seed: UInt64) -> Int { Int(seed % 1000) }
+
     func check() async throws {
         let frozen = try graph.freeze()
         let isClean = !expected.contains(.failed)
         for round in 1...3 {
             do {
-                let results = try await frozen.run()
+                let results = try await frozen.run(with: [start.given(Self.startValue(seed))])
                 #expect(isClean || policy == .goOn, "seed \(seed)")
                 for (node, expected) in zip(nodes, expected) {
                     switch results.outcome(of: node) {

@@ -115,7 +115,11 @@ final class GraphLayout: Sendable {
     let edges: ContiguousArray<GraphEdge>
     /// The facts of a node that each run reads.
     let steps: ContiguousArray<Step>
+    /// Nodes that depend on nothing, without inputs.
     let roots: ContiguousArray<Int32>
+    let inputs: [GraphInput]
+    /// Inputs that depend on nothing: their values are there before a run begins.
+    let readyInputs: ContiguousArray<Int32>
     let slotBytes: Int
     let policy: TaskGraph.FailurePolicy
     /// The builder's number, which nodes name.
@@ -124,8 +128,8 @@ final class GraphLayout: Sendable {
     let owners: ContiguousArray<Int32>
 
     init(
-        nodes: ContiguousArray<GraphNode>, edges: ContiguousArray<(from: Int32, edge: GraphEdge)>, slotBytes: Int,
-        policy: TaskGraph.FailurePolicy, graph: Int
+        nodes: ContiguousArray<GraphNode>, edges: ContiguousArray<(from: Int32, edge: GraphEdge)>, inputs: [GraphInput],
+        slotBytes: Int, policy: TaskGraph.FailurePolicy, graph: Int
     ) {
         var rows = ContiguousArray<Int32>(repeating: 0, count: nodes.count + 1)
         var joins = ContiguousArray<Int32>(repeating: 0, count: nodes.count)
@@ -140,7 +144,10 @@ final class GraphLayout: Sendable {
             sorted[Int(next[Int(from)])] = edge
             next[Int(from)] += 1
         }
-        roots = ContiguousArray((0..<Int32(nodes.count)).filter { joins[Int($0)] == 0 })
+        let inputNodes = Set(inputs.map(\.node))
+        roots = ContiguousArray((0..<Int32(nodes.count)).filter { joins[Int($0)] == 0 && !inputNodes.contains($0) })
+        readyInputs = ContiguousArray(inputs.lazy.map(\.node).filter { joins[Int($0)] == 0 })
+        self.inputs = inputs
         owners = ContiguousArray((0..<Int32(nodes.count)).filter { nodes[Int($0)].destroy != nil })
         steps = ContiguousArray(nodes.indices.map { i in
             Step(offset: nodes[i].offset, joins: joins[i], isPlain: nodes[i].isPlain)
@@ -162,7 +169,7 @@ final class GraphLayout: Sendable {
     /// Kahn's levels first, in linear time: nodes that remain wait for a circle. A walk along them ends in one.
     func circle() -> [Int]? {
         var left = ContiguousArray(steps.map(\.joins))
-        var ready = roots
+        var ready = roots + readyInputs
         while let node = ready.popLast() {
             for edge in edges[successors(of: Int(node))] {
                 left[edge.node] -= 1

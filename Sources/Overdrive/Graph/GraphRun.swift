@@ -20,6 +20,8 @@ final class GraphRun: CurrentWork {
     private let isCancelled = Atomic(false)
     /// Written before the run's first job is submitted, and after its last one has ended.
     nonisolated(unsafe) private var token: CancellationToken?
+    /// How each input's slot is initialised. Written as `token` is.
+    nonisolated(unsafe) private(set) var given: [GraphInput.Write] = []
     /// Swift tasks of asynchronous nodes that run.
     private let suspended = Locked<[Int: AsyncTask<Void, Never>]>([:])
     /// Nodes that wait for another attempt.
@@ -52,6 +54,7 @@ final class GraphRun: CurrentWork {
         destroyResults()
         failures.withLock { $0 = [] }
         unsafe token = nil
+        unsafe given = []
         suspended.withLock { $0 = [:] }
         retries.withLock { $0 = [:] }
         // Relaxed: no thread is in the run; the pool's lock orders this before the next one.
@@ -122,16 +125,33 @@ final class GraphRun: CurrentWork {
 
     // MARK: - Running
 
-    /// Starts the run: all roots but one become jobs, and the calling thread runs the last one if `here`.
-    func start(here: Bool, token: CancellationToken?) {
+    /// Starts the run: all ready nodes but one become jobs, and the calling thread runs the last one if `here`.
+    func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write]) {
         unsafe self.token = token
+        unsafe self.given = given
         group.enter()
         defer { group.leave() }
+        let released = endInputs()
         let roots = layout.roots
-        guard let last = roots.last else { return }
-        guard here, layout.steps[Int(last)].isPlain else { return push(roots.lazy.map { Int($0) }) }
-        push(roots.dropLast().lazy.map { Int($0) })
-        drive(Int(last), most: .max)
+        guard here, let own = released ?? roots.last.map({ Int($0) }), layout.steps[own].isPlain else {
+            if let released { push(released) }
+            return push(roots.lazy.map { Int($0) })
+        }
+        push((released == nil ? roots.dropLast() : roots[...]).lazy.map { Int($0) })
+        drive(own, most: .max)
+    }
+
+    /// Ends the inputs that are ready. Returns a node that they have released, if it may run here; others become jobs.
+    private func endInputs() -> Int? {
+        var own: Int?
+        for input in layout.readyInputs {
+            guard let outcome = execute(Int(input)) else { continue }  // an input has no retry
+            ended.add(1, ordering: .acquiringAndReleasing)
+            guard let next = release(Int(input), outcome) else { continue }
+            if let own { push(own) }
+            own = next
+        }
+        return own
     }
 
     /// The function of a node's job.

@@ -37,8 +37,32 @@ extension TaskGraph {
         ///   beyond those whose results were given back, allocates 24 bytes and the result's size for each node.
         @available(*, noasync, message: "write await run()")
         public func run(token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
+            try run(with: [], token: token)
+        }
+
+        /// Runs all nodes with values for the graph's inputs, and waits for them.
+        ///
+        ///     let graph = TaskGraph()
+        ///     let number = graph.input("number", of: Int.self)
+        ///     let square = graph.node("square", after: number) { $0 * $0 }
+        ///     let frozen = try graph.freeze()
+        ///     print(try frozen.run(with: [number.given(4)])[square])    // 16
+        ///
+        /// Traps if an input has neither a value nor a default, has 2 values, or belongs to another graph.
+        ///
+        /// - Parameters:
+        ///   - given: The inputs' values; see ``TaskGraph/InputNode/given(_:)``.
+        ///   - token: Cancels the run, as in ``run(token:)``.
+        /// - Returns: The results.
+        /// - Throws: As ``run(token:)``.
+        /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
+        /// - Threading: Any thread; in an `async` function call the other form.
+        /// - Cost: As ``run(token:)``, and 2 allocations.
+        @available(*, noasync, message: "write await run(with:)")
+        public func run(with given: [Given], token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
+            let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)
-            run.start(here: true, token: token)
+            run.start(here: true, token: token, given: writes)
             run.group.wait()
             return try results(of: run)
         }
@@ -54,9 +78,26 @@ extension TaskGraph {
         /// - Threading: Any task.
         /// - Cost: As the blocking form; and the first nodes are submitted, since the caller does not take part.
         public func run(token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
+            try await run(with: [], token: token)
+        }
+
+        /// Runs all nodes with values for the graph's inputs, without blocking the caller's thread.
+        ///
+        ///     let results = try await frozen.run(with: [number.given(4)])
+        ///
+        /// - Parameters:
+        ///   - given: The inputs' values; see ``TaskGraph/InputNode/given(_:)``.
+        ///   - token: Cancels the run, as the cancellation of the calling task does.
+        /// - Returns: The results.
+        /// - Throws: As the blocking form, and traps as it does.
+        /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
+        /// - Threading: Any task.
+        /// - Cost: As ``run(token:)``, and 2 allocations.
+        public func run(with given: [Given], token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
+            let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)
             await withTaskCancellationHandler {
-                run.start(here: false, token: token)
+                run.start(here: false, token: token, given: writes)
                 await run.group.wait()
             } onCancel: {
                 run.cancel()

@@ -36,6 +36,7 @@ internal import Synchronization
 
     var nodes: ContiguousArray<GraphNode> = []
     var edges: ContiguousArray<(from: Int32, edge: GraphEdge)> = []
+    var inputs: [GraphInput] = []
     private var slotBytes = 0
     /// Names the graph in its nodes: an address may come back once a graph is gone.
     private let identity = TaskGraph.identities.add(1, ordering: .relaxed).newValue  // Relaxed: only the number counts.
@@ -106,11 +107,13 @@ internal import Synchronization
     /// - Cost: Linear in nodes and dependencies; about 0.1 µs each.
     public func freeze(scheduler: Scheduler = .shared) throws(TaskGraphError) -> Frozen {
         check("freeze(scheduler:)", identity)
-        let layout = GraphLayout(nodes: nodes, edges: edges, slotBytes: slotBytes, policy: policy, graph: identity)
+        let layout = GraphLayout(
+            nodes: nodes, edges: edges, inputs: inputs, slotBytes: slotBytes, policy: policy, graph: identity)
         if let circle = layout.circle() { throw .circle(circle.map { layout.nodes[$0].name }) }
         isFrozen = true
         nodes = []
         edges = []
+        inputs = []
         return Frozen(layout, name: name, scheduler: scheduler)
     }
 
