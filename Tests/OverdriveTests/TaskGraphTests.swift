@@ -167,6 +167,52 @@ struct TaskGraphTests {
         await #expect(throws: TaskGraphError.self) { try await task.value }
     }
 
+    @Test("a cancelled token reaches the tasks of asynchronous nodes and waits for a retry at once", arguments: [false, true])
+    func cancelledTokenWhileWaiting(isRetry: Bool) async throws {
+        let (graph, begun) = (TaskGraph(), WaitGroup())
+        let number = graph.input("number", of: Int.self)
+        let node = if isRetry {
+            graph.node(after: number, retry: RetryPolicy(times: 1, delay: .fixed(.seconds(3600)))) { n throws -> Int in
+                if n == 0 { return n }
+                begun.leave()
+                throw Flaw()
+            }
+        } else {
+            graph.node(after: number) { n async throws -> Int in
+                if n == 0 { return n }
+                begun.leave()
+                try await AsyncTask.sleep(for: .seconds(3600))
+                return n
+            }
+        }
+        let frozen = try graph.freeze()
+        for _ in 0..<20 {
+            let token = CancellationToken()
+            begun.enter()
+            async let run = Result { try await frozen.run(with: [number.given(1)], token: token) }
+            await begun.wait()
+            token.cancel()
+            guard case .failure = await run else { return #expect(Bool(false), "the run did not end") }
+            // The next run has nothing of it, and a token that is cancelled after a run cancels no other one.
+            let late = CancellationToken()
+            #expect(try await frozen.run(with: [number.given(0)], token: late)[node] == 0)
+            async let next = frozen.run(with: [number.given(0)])
+            late.cancel()
+            #expect(try await next[node] == 0)
+        }
+    }
+
+    @Test("a token that was cancelled before a run starts none of its nodes")
+    func cancelledTokenBefore() async throws {
+        let (graph, token, ran) = (TaskGraph(), CancellationToken(), Counter())
+        for _ in 0..<3 { graph.node { () async throws -> Void in ran.add() } }
+        token.cancel()
+        let frozen = try graph.freeze()
+        let error = await #expect(throws: TaskGraphError.self) { try await frozen.run(token: token) }
+        guard case .cancelled(3) = error else { return #expect(Bool(false), "\(String(describing: error))") }
+        #expect(ran.count == 0)
+    }
+
     @Test("a cancelled run does not wait for a retry, and the next run has all its attempts")
     func cancelledRetry() async throws {
         let (graph, attempts, failed) = (TaskGraph(), Counter(), WaitGroup())

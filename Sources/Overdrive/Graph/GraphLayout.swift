@@ -24,6 +24,12 @@ struct GraphNode: Sendable {
     /// nil: the result needs no deinitialisation.
     let destroy: Destroy?
 
+    /// A run may wait for the node while no thread runs it.
+    fileprivate var mayWait: Bool {
+        if case .suspending = body { return true }
+        return retry != nil
+    }
+
     /// Neither a queue, nor a quality of service, nor an asynchronous body sends it elsewhere.
     fileprivate var isPlain: Bool {
         guard queue == nil, qos == nil, case .direct = body else { return false }
@@ -122,6 +128,8 @@ final class GraphLayout: Sendable {
     let readyInputs: ContiguousArray<Int32>
     let slotBytes: Int
     let policy: TaskGraph.FailurePolicy
+    /// A run may wait while no node runs: for an asynchronous body or a retry.
+    let mayWait: Bool
     /// The builder's number, which nodes name.
     let graph: Int
     /// Nodes whose results need deinitialisation.
@@ -152,6 +160,7 @@ final class GraphLayout: Sendable {
         steps = ContiguousArray(nodes.indices.map { i in
             Step(offset: nodes[i].offset, joins: joins[i], isPlain: nodes[i].isPlain)
         })
+        mayWait = nodes.contains(where: \.mayWait)
         self.nodes = nodes
         self.rows = rows
         self.edges = sorted

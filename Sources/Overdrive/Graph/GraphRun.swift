@@ -20,6 +20,10 @@ final class GraphRun: CurrentWork {
     private let isCancelled = Atomic(false)
     /// Written before the run's first job is submitted, and after its last one has ended.
     nonisolated(unsafe) private var token: CancellationToken?
+    /// The number of the token's call of `cancel`.
+    nonisolated(unsafe) private var watch: Int?
+    /// The token's call of `cancel` was made, and may be under way: another run must not meet it.
+    nonisolated(unsafe) private var isSpent = false
     /// How each input's slot is initialised. Written as `token` is.
     nonisolated(unsafe) private(set) var given: [GraphInput.Write] = []
     /// Swift tasks of asynchronous nodes that run.
@@ -50,7 +54,7 @@ final class GraphRun: CurrentWork {
 
     /// Readies an ended run for another one. False: a discarded job left counters as no run may find them.
     func reset() -> Bool {
-        guard isWhole else { return false }
+        guard isWhole, unsafe !isSpent else { return false }
         destroyResults()
         failures.withLock { $0 = [] }
         unsafe token = nil
@@ -129,6 +133,7 @@ final class GraphRun: CurrentWork {
     func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write]) {
         unsafe self.token = token
         unsafe self.given = given
+        if let token, layout.mayWait { unsafe watch = token.onCancel { [self] in cancel() } }
         group.enter()
         defer { group.leave() }
         let released = endInputs()
@@ -139,6 +144,13 @@ final class GraphRun: CurrentWork {
         }
         push((released == nil ? roots.dropLast() : roots[...]).lazy.map { Int($0) })
         drive(own, most: .max)
+    }
+
+    /// Ends the watch on the token. Called once the run has ended.
+    func endWatch() {
+        guard let token = unsafe token, let watch = unsafe watch else { return }
+        unsafe isSpent = !token.withdraw(watch)
+        unsafe self.watch = nil
     }
 
     /// Ends the inputs that are ready. Returns a node that they have released, if it may run here; others become jobs.

@@ -12,6 +12,8 @@ internal import Synchronization
 /// - Cost: Asking is one load.
 public final class CancellationToken: Sendable {
     private let cancelled = Atomic(false)
+    /// Calls that `cancel` makes, by number.
+    private let calls = Locked<(last: Int, pending: [Int: @Sendable () -> Void])>((0, [:]))
 
     /// Makes a token that nobody has cancelled.
     ///
@@ -30,8 +32,33 @@ public final class CancellationToken: Sendable {
     ///
     /// - Ordering: What was written before is visible to who sees the token cancelled.
     /// - Threading: Any thread.
-    /// - Cost: One store; nobody is woken.
+    /// - Cost: One store and a lock, and the cancelling of each task graph's run that has this token.
     public func cancel() {
         cancelled.store(true, ordering: .releasing)
+        let pending = calls.withLock { calls in
+            defer { calls.pending = [:] }
+            return Array(calls.pending.values)
+        }
+        for call in pending { call() }
+    }
+
+    /// Calls `call` once as the token is cancelled; now, if it is cancelled already.
+    ///
+    /// - Returns: The call's number, for ``withdraw(_:)``.
+    package func onCancel(_ call: @escaping @Sendable () -> Void) -> Int {
+        let number = calls.withLock { calls in
+            calls.last += 1
+            calls.pending[calls.last] = call
+            return calls.last
+        }
+        // `cancel` stores before it takes the lock: it finds the call, or this finds the token cancelled.
+        if isCancelled, withdraw(number) { call() }
+        return number
+    }
+
+    /// Withdraws a call. False: it was made, and may be under way.
+    @discardableResult
+    package func withdraw(_ number: Int) -> Bool {
+        calls.withLock { $0.pending.removeValue(forKey: number) != nil }
     }
 }
