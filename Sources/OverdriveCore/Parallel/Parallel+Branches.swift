@@ -13,6 +13,13 @@ extension Parallel {
     /// Each call is a fork of its own, as in a join of two: for the children of a node or the moves in a position, of
     /// which each may be much work. For numbers of which each is little there is `reduce`.
     ///
+    /// Capture a large value by a pointer. Swift copies a captured `InlineArray` element by element at each level:
+    ///
+    ///     withUnsafePointer(to: board) { board in
+    ///         nonisolated(unsafe) let board = board
+    ///         return Parallel.join(count: moves, 0, &+) { i in search(board.pointee.after(i)) }
+    ///     }
+    ///
     /// - Parameters:
     ///   - count: How many calls.
     ///   - end: What the last result is combined with, and the result for no calls at all.
