@@ -35,7 +35,7 @@ enum Main {
     static func main() {
         note_ignored_signals()
         // The runtime's handler prints a backtrace, and commands under way would go on.
-        signal(SIGQUIT, SIG_DFL)
+        signal(SIGQUIT, started_ignoring(SIGQUIT) != 0 ? SIG_IGN : SIG_DFL)
         signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.
         guard StandardStreams.repair() else {
             StandardError.say("standard output is closed, so there is nowhere to write to")

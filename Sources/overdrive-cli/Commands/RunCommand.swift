@@ -57,6 +57,14 @@ struct RunCommand: ParsableCommand {
         help: ArgumentHelp("Gives each command so many items; also -N.", valueName: "n"))
     var maxArgs = 1
 
+    @Flag(help: "Gives each command as many items as 96 KiB hold.")
+    var xargs = false
+
+    @Option(
+        name: [.customShort("E"), .long],
+        help: ArgumentHelp("Takes this item as the end of the list.", valueName: "text"))
+    var eof: String?
+
     @Option(
         name: [.customShort("C"), .long],
         help: ArgumentHelp("Divides each item at this text into {1}, {2} and so on.", valueName: "text"))
@@ -84,7 +92,7 @@ struct RunCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Ends the run: now (commands too) or soon, after fail=N, success=N, done=N, or N% of the items; or never.",
+            "Ends the run: now (commands too) or soon, after fail=N, success=N, done=N, or N% of the items, or at exit=CODE; or never.",
             valueName: "when"))
     var halt = "never"
 
@@ -148,7 +156,7 @@ struct RunCommand: ParsableCommand {
         }
         guard delay >= 0, delay < 1e6 else { throw ValidationError("--delay takes a number of seconds, not \(delay).") }
         guard halt == "never" || HaltRule(halt) != nil else {
-            throw ValidationError("--halt takes now,fail=1, soon,fail=10% and the like, or never, not '\(halt)'.")
+            throw ValidationError("--halt takes now,fail=1, soon,fail=10%, soon,exit=255 and the like, or never, not '\(halt)'.")
         }
         if let memfree, StartGate.size(memfree) == nil {
             throw ValidationError("--memfree takes a size such as 2G, not '\(memfree)'.")
@@ -173,6 +181,9 @@ struct RunCommand: ParsableCommand {
             throw ValidationError("--results keeps whole outputs: leave --ungroup and --line-buffer out.")
         }
         if null, delimiter != nil { throw ValidationError("-0 and -d both name the end of an item: leave one out.") }
+        if xargs, maxArgs > 1 || colsep != nil {
+            throw ValidationError("--xargs cannot be combined with -n and --colsep: leave one out.")
+        }
         if colsep != nil, maxArgs > 1 { throw ValidationError("-n cannot be combined with --colsep: leave one out.") }
     }
 
@@ -216,8 +227,8 @@ struct RunCommand: ParsableCommand {
         guard given.sources.isEmpty || items == nil else {
             throw ValidationError("--items and ::: both name items: leave one out.")
         }
-        guard given.sources.count <= 1 || maxArgs == 1 && colsep == nil else {
-            throw ValidationError("-n and --colsep take one source of items: leave the other ::: out.")
+        guard given.sources.count <= 1 || maxArgs == 1 && colsep == nil && !xargs else {
+            throw ValidationError("-n, --xargs and --colsep take one source of items: leave the other ::: out.")
         }
         let jobs = try jobCount
         try endingWithASentence {
@@ -225,11 +236,14 @@ struct RunCommand: ParsableCommand {
             if let folder, folder.bytes.withCString({ access($0, X_OK) }) != 0 {
                 throw .system(String(decoding: folder.bytes.printable, as: UTF8.self), "entering it") as BatchRefusal
             }
-            let isSplit = given.sources.count > 1 || maxArgs > 1 || colsep != nil
+            let isSplit = given.sources.count > 1 || maxArgs > 1 || colsep != nil || xargs
+            // The most places that the words can have: each place of an item takes its room.
+            let opening = replace.flatMap { RawArgument.bytes(for: $0).first } ?? UInt8(ascii: "{")
+            let places = max(1, words.joined().filter { $0 == opening }.count)
             var known: [Bytes]?
             let names: () throws(BatchRefusal) -> [Bytes] = { () throws(BatchRefusal) in
                 if let known { return known }
-                let list = try self.names(given, isSplit: isSplit)
+                let list = try self.names(given, isSplit: isSplit, places: places)
                 known = list
                 return list
             }
@@ -250,7 +264,7 @@ struct RunCommand: ParsableCommand {
                     delay: delay, mostLoad: load.flatMap(Self.loadLimit), leastMemory: memfree.flatMap(StartGate.size),
                     halt: HaltRule(halt)),
                 setup: batch)
-            if isStream(given) { return try batch.run(LineStream(STDIN_FILENO, end: null ? 0 : 10), joblog: joblog?.bytes) }
+            if isStream(given) { return try batch.run(LineStream(STDIN_FILENO, end: null ? 0 : 10, last: last), joblog: joblog?.bytes) }
             let isRepeatable = !given.sources.isEmpty || self.items.map { $0.bytes != Roots.standardInput } ?? false
             return try batch.run(items: names, isRepeatable: isRepeatable, joblog: joblog?.bytes)
         }
@@ -259,9 +273,12 @@ struct RunCommand: ParsableCommand {
     /// Whether commands begin before the last item is read. A journal, a shard, a report and a bar need the whole list.
     private func isStream(_ given: ItemSources) -> Bool {
         given.sources.isEmpty && items.map { $0.bytes == Roots.standardInput } ?? true && batch.journal == nil
-            && batch.report == nil && batch.progress == .auto && maxArgs == 1 && colsep == nil && delimiter == nil
+            && batch.report == nil && batch.progress == .auto && maxArgs == 1 && colsep == nil && delimiter == nil && !xargs
             && !noRunIfEmpty && !halt.hasSuffix("%")
     }
+
+    /// The item that ends a list.
+    private var last: Bytes? { eof.map { RawArgument.bytes(for: $0) } }
 
     private var form: RunForm {
         var form = RunForm(isDry: dryRun, isVerbose: verbose, isTagged: tag, folder: folder?.bytes, results: results?.bytes)
@@ -289,17 +306,23 @@ struct RunCommand: ParsableCommand {
     }
 
     /// The names of items: each value, or the values of a row.
-    private func names(_ given: ItemSources, isSplit: Bool) throws(BatchRefusal) -> [Bytes] {
+    ///
+    /// - Parameter places: How often a command may have an item.
+    private func names(_ given: ItemSources, isSplit: Bool, places: Int) throws(BatchRefusal) -> [Bytes] {
         var rows: [[Bytes]]
         if given.sources.isEmpty {
             rows = try lines(items?.bytes ?? Roots.standardInput).map { [$0] }
         } else {
-            rows = try given.rows(lines)
+            rows = try given.rows(until: last, lines)
         }
         if noRunIfEmpty { rows.removeAll { $0 == [[]] } }
         if let colsep {
             let separator = ItemSources.separator(RawArgument.bytes(for: colsep))
             rows = rows.map { ItemSources.split($0[0], at: separator) }
+        } else if xargs {
+            rows = ItemSources.filled(rows.map { $0[0] }, room: (96 << 10) / places) { value in
+                (shell == nil ? value : CommandTemplate.quoted(value)).count + 1
+            }
         } else if maxArgs > 1 {
             rows = stride(from: 0, to: rows.count, by: maxArgs).map { start in
                 rows[start..<min(rows.count, start + maxArgs)].map { $0[0] }
@@ -327,6 +350,7 @@ struct RunCommand: ParsableCommand {
             ? text.split(separator: end[0], omittingEmptySubsequences: false).map { Bytes($0) }
             : ItemSources.split(text, at: end)
         if list.last == [] { list.removeLast() }
+        if let last { list = Array(list.prefix { $0 != last }) }
         return list
     }
 }

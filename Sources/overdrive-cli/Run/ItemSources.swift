@@ -25,18 +25,26 @@ struct ItemSources {
             }
             let isEscaped = !isPlain && ["\\:::", "\\:::+", "\\::::", "\\::::+"].contains(text)
             let word = isEscaped ? Bytes(word.dropFirst()) : word
-            if sources.isEmpty { command.append(word) } else { sources[sources.count - 1].values.append(word) }
+            guard let last = sources.last else {
+                command.append(word)
+                continue
+            }
+            // Each file is a source.
+            if last.isFile, !last.values.isEmpty { sources.append(Origin(isFile: true, isLinked: last.isLinked)) }
+            sources[sources.count - 1].values.append(word)
         }
     }
 
     /// The values of each item: a row for each combination, the last source changing first.
     ///
-    /// - Parameter lines: Reads a file.
-    func rows(_ lines: (Bytes) throws(BatchRefusal) -> [Bytes]) throws(BatchRefusal) -> [[Bytes]] {
+    /// - Parameters:
+    ///   - end: The word that ends a source.
+    ///   - lines: Reads a file.
+    func rows(until end: Bytes?, _ lines: (Bytes) throws(BatchRefusal) -> [Bytes]) throws(BatchRefusal) -> [[Bytes]] {
         // Linked sources are columns of one group; groups multiply.
         var groups: [[[Bytes]]] = []
         for source in sources {
-            var values = source.values
+            var values = Array(source.values.prefix { $0 != end || source.isFile })
             if source.isFile {
                 values = []
                 for file in source.values { values += try lines(file) }
@@ -49,6 +57,26 @@ struct ItemSources {
         }
         var rows: [[Bytes]] = [[]]
         for group in groups { rows = rows.flatMap { row in group.map { row + $0 } } }
+        return rows
+    }
+
+    /// Rows of as many values as a command line has room for.
+    ///
+    /// - Parameters:
+    ///   - room: The most bytes of a row.
+    ///   - size: The bytes that a value takes.
+    static func filled(_ values: [Bytes], room: Int, size: (Bytes) -> Int) -> [[Bytes]] {
+        var rows: [[Bytes]] = []
+        var used = room
+        for value in values {
+            let bytes = size(value)
+            if rows.isEmpty || used + bytes > room {
+                rows.append([])
+                used = 0
+            }
+            rows[rows.count - 1].append(value)
+            used += bytes
+        }
         return rows
     }
 

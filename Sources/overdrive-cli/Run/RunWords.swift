@@ -7,7 +7,7 @@ enum RunWords {
         "--items": "items", "--attempts": "attempts", "--retries": "attempts", "--time-limit": "time-limit",
         "--timeout": "time-limit", "--joblog": "joblog", "-n": "max-args", "--max-args": "max-args", "-N": "max-args",
         "--max-replace-args": "max-args", "-C": "colsep", "--colsep": "colsep", "-I": "replace", "--replace": "replace",
-        "-d": "delimiter", "--delimiter": "delimiter", "--halt": "halt", "--delay": "delay", "--results": "results",
+        "-d": "delimiter", "--delimiter": "delimiter", "-E": "eof", "--eof": "eof", "--halt": "halt", "--delay": "delay", "--results": "results",
         "--memfree": "memfree", "--load": "load", "--wd": "wd", "--workdir": "wd", "--env": "env", "--shell": "shell",
         "--journal": "journal", "--shard": "shard", "--processes": "processes", "--progress": "progress",
         "--report": "report", "--requeue": "requeue", "--shard-of": "shard-of",
@@ -19,15 +19,16 @@ enum RunWords {
         "-u": "ungroup", "-k": "keep-order", "--keep-order": "keep-order", "-t": "verbose", "--verbose": "verbose",
         "-r": "no-run-if-empty", "--no-run-if-empty": "no-run-if-empty", "--bar": "progress=bar",
         "--retry-failed": "retry-failed", "--help": "help", "-h": "help", "--will-cite": "keep-order",
-        "--group": "keep-order", "--version": "version",
+        "--group": "keep-order", "--xargs": "xargs", "--version": "version",
     ]
     /// Options of GNU parallel and xargs that are not supported, and the remedy.
     private static let refused: [String: String] = [
-        "-X": "Write -n N", "-m": "Write -n N", "--xargs": "Write -n N", "-L": "Write -n N", "-s": "Write -n N",
-        "-i": "Write -I STR", "-E": "End the list before the word", "-p": "Look at --dry-run first",
+        "-X": "Write --xargs", "-m": "Write --xargs", "-L": "Write -n N", "-s": "Write -n N",
+        "-i": "Write -I STR", "-p": "Look at --dry-run first",
         "--pipe": "Divide the input into files first", "--pipepart": "Divide the input into files first",
         "-S": "Write submit slurm, or --shard I/N on each machine",
         "--sshlogin": "Write submit slurm, or --shard I/N on each machine", "--tagstring": "Write --tag",
+        "--link": "Write :::+", "--xapply": "Write :::+",
         "--resume": "Write --journal DIR", "--resume-failed": "Write --journal DIR --retry-failed", "--eta": "Write --bar",
     ]
 

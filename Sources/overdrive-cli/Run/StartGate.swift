@@ -3,14 +3,14 @@ internal import Synchronization
 
 /// When `--halt` ends a run.
 struct HaltRule: Sendable {
-    enum Counted: Sendable { case fail, success, done }
+    enum Counted: Sendable { case fail, success, done, exit }
     var endsCommands: Bool
     var counted: Counted
-    /// So many, or so many of a hundred.
+    /// So many, or so many of a hundred; with `exit`, the exit code that ends the run at once.
     var limit: Int
     var isPercent: Bool
 
-    /// Reads `now,fail=1` or `soon,fail=20%`; nil for anything else. `never` has no rule.
+    /// Reads `now,fail=1`, `soon,fail=20%` or `soon,exit=255`; nil for anything else. `never` has no rule.
     init?(_ text: String) {
         let parts = text.split(separator: ",", maxSplits: 1)
         guard parts.count == 2, parts[0] == "now" || parts[0] == "soon" else { return nil }
@@ -20,12 +20,14 @@ struct HaltRule: Sendable {
         case "fail": counted = .fail
         case "success": counted = .success
         case "done": counted = .done
+        case "exit": counted = .exit
         default: return nil
         }
         isPercent = pair[1].hasSuffix("%")
         guard let limit = Int(isPercent ? pair[1].dropLast() : pair[1]), limit >= 1, !isPercent || limit <= 100 else {
             return nil
         }
+        guard counted != .exit || !isPercent && limit <= 255 else { return nil }
         (self.limit, endsCommands) = (limit, parts[0] == "now")
     }
 }
@@ -54,7 +56,7 @@ final class StartGate: Sendable {
     var haltCode: Int32? { state.withLock { $0.haltCode } }
 
     /// Whether a failure counts although the run ends: `--halt` ends it for failures.
-    var countsAtEnd: Bool { haltCode != nil || halt?.counted == .fail || halt?.counted == .done }
+    var countsAtEnd: Bool { haltCode != nil || [.fail, .done, .exit].contains(halt?.counted) }
 
     /// Waits until a command may begin.
     ///
@@ -93,16 +95,16 @@ final class StartGate: Sendable {
             if let outcome {
                 if outcome.isSuccess { state.succeeded += 1 } else { state.failed += 1 }
                 if state.haltCode == nil, let halt {
+                    let code = Int32(outcome.signal != 0 ? 128 + outcome.signal : outcome.exitCode)
                     let count =
                         switch halt.counted {
                         case .fail: state.failed
                         case .success: state.succeeded
                         case .done: state.failed + state.succeeded
+                        case .exit: Int(code) == halt.limit ? halt.limit : 0
                         }
                     let isReached = halt.isPercent ? count * 100 >= halt.limit * max(1, total) : count >= halt.limit
-                    if isReached {
-                        state.haltCode = Int32(outcome.signal != 0 ? 128 + outcome.signal : outcome.exitCode)
-                    }
+                    if isReached { state.haltCode = code }
                 }
             }
             return state.haltCode != nil && (halt?.endsCommands == true || state.running == 0)

@@ -131,18 +131,22 @@ final class LineStream {
 
     private let descriptor: Int32
     private let end: UInt8
+    /// The item that ends the input.
+    private let last: Bytes?
     private var text = Bytes()
     /// Where in `text` the next line begins, and how far there is no end of one.
     private var (start, seen) = (0, 0)
     private var isAtEnd = false
 
-    init(_ descriptor: Int32, end: UInt8) { (self.descriptor, self.end) = (descriptor, end) }
+    init(_ descriptor: Int32, end: UInt8, last: Bytes?) {
+        (self.descriptor, self.end, self.last) = (descriptor, end, last)
+    }
 
     func next() throws(BatchRefusal) -> Next {
         while true {
-            if let place = text[seen...].firstIndex(of: end) { return .line(try line(upTo: place)) }
+            if let place = text[seen...].firstIndex(of: end) { return try item(upTo: place) }
             seen = text.count
-            if isAtEnd { return start < text.count ? .line(try line(upTo: text.count)) : .end }
+            if isAtEnd { return start < text.count ? try item(upTo: text.count) : .end }
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&ready, 1, 20) > 0 else { return .waiting }
             text.removeFirst(start)
@@ -156,6 +160,11 @@ final class LineStream {
             isAtEnd = count == 0
             text += piece
         }
+    }
+
+    private func item(upTo place: Int) throws(BatchRefusal) -> Next {
+        let name = try line(upTo: place)
+        return name == last ? .end : .line(name)
     }
 
     private func line(upTo place: Int) throws(BatchRefusal) -> Bytes {

@@ -28,6 +28,14 @@ void note_ignored_signals(void)
         was_ignored[place] = sigaction(heeded[place], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+int started_ignoring(int signal)
+{
+    for (int place = 0; place < heeded_count; place++)
+        if (heeded[place] == signal)
+            return was_ignored[place];
+    return 0;
+}
+
 /* In the child, which shares its parent's memory until exec: no handler of the parent may run here. */
 static void restore_signals(void)
 {

@@ -37,6 +37,8 @@ struct RunOptionTests {
         #expect(try run(["echo", "{}", "::::", "list"]).lines == ["x", "y z"])
         #expect(try run(["echo", "{1}{2}", "::::", "list", ":::", "1"]).lines == ["x1", "y z1"])
         #expect(try run(["echo", ":::", "\\:::"]).lines == [":::"])
+        try tree.write("numbers", "1\n2\n")
+        #expect(try run(["echo", "{2}{1}", "::::", "list", "numbers"]).lines == ["1x", "2x", "1y z", "2y z"])
     }
 
     @Test("gives a command several items with -n, divides lines with --colsep, and ends items where -d says")
@@ -90,6 +92,23 @@ struct RunOptionTests {
         #expect(both.status == 9 && both.seconds < 60)
         let soon = try run(["-j2", "--halt", "soon,fail=1", "sh", "-c", "[ $0 = 1 ] && exit 9; sleep 0.3; echo $0", ":::", "2", "1", "3"])
         #expect(soon.status == 9 && soon.lines == ["2"], "\(soon.errors)")
+    }
+
+    @Test("--halt soon,exit=N ends the run at that exit code, and at no other")
+    func haltAtCode() throws {
+        let outcome = try run(["-j1", "--halt", "soon,exit=255", "sh", "-c", "echo $0; exit $0", ":::", "0", "254", "255", "1"])
+        #expect(outcome.status == 255 && outcome.lines == ["0", "254", "255"], "\(outcome.errors)")
+        try run(["--halt", "soon,exit=256", "true", ":::", "a"]).expectRefusal(64, saying: "--halt takes", of: ["exit=256"])
+    }
+
+    @Test("-E ends the list at an item, read as it comes or as a whole, and --xargs fills command lines")
+    func ends() throws {
+        #expect(try run(["-E", "b", "echo"], input: "a\nb\nc\n").lines == ["a"])
+        #expect(try run(["-E", "b", "--journal", "j", "echo"], input: "a\nb\nc\n").lines == ["a"])
+        #expect(try run(["-E", "b", "echo", ":::", "a", "b", "c"]).lines == ["a"])
+        #expect(try run(["--xargs", "echo"], input: "a b\nc\n").lines == ["a b c"])
+        let many = (1...20000).map(String.init).joined(separator: "\n")
+        #expect(try run(["--xargs", "sh", "-c", "echo $#", "sh"], input: many).lines.compactMap { Int($0) }.reduce(0, +) == 20000)
     }
 
     @Test("tags lines, prints them as they come, and keeps each output in files")

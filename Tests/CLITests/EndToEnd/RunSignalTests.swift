@@ -55,6 +55,13 @@ struct RunSignalTests {
         #expect(kill(process, 0) != 0 && errno == ESRCH)
     }
 
+    @Test("a SIGQUIT that was ignored at the start does not end the run")
+    func ignoredQuit() throws {
+        let outcome = try tree.shell(
+            "trap '' QUIT; \(Command.overdrivePath) run sh -c 'kill -QUIT $PPID; sleep 0.3; echo $0' ::: x")
+        #expect(outcome.status == 0 && outcome.lines == ["x"], "\(outcome.errors)")
+    }
+
     @Test("Ctrl-Z stops the commands as well, and fg goes on with them")
     func stop() throws {
         let running = try tree.overdrive(["run", "sh", "-c", "echo $$ >draft; mv draft pid; exec sleep 1", ":::", "x"]).start()

@@ -23,6 +23,9 @@ struct child_start {
  * called before any of them is handled. */
 void note_ignored_signals(void);
 
+/* Whether this process was started with a noted signal as ignored. */
+int started_ignoring(int signal);
+
 /* Starts a command in a process group of its own: its number, or -1 and errno. */
 int start_child(const struct child_start *how);
 
