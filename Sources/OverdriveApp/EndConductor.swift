@@ -233,7 +233,7 @@ final class EndConductor {
         let problem = startThread(named: "app-drain") { [progress] in
             let end = ContinuousClock.now + deadline
             progress.discardedClosures.store(EndConductor.drain(queues, until: end), ordering: .releasing)
-            let report: ShutdownReport = lifecycle.scheduler.shutdown(deadline: max(.zero, end - .now))
+            let report: ShutdownReport = lifecycle.scheduler.shutdown(timeout: max(.zero, end - .now))
             progress.closures.withLock { $0 = report }
             lifecycle.wake.poke()
         }
@@ -245,7 +245,7 @@ final class EndConductor {
 
     private func hurryDrain() {
         let scheduler = lifecycle.scheduler
-        _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(deadline: .nanoseconds(Self.moment)) }
+        _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(timeout: .nanoseconds(Self.moment)) }
     }
 
     /// Waits for queues that are not on the app's scheduler, and discards what is left on them.

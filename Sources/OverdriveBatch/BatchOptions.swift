@@ -26,7 +26,7 @@ public struct BatchOptions: Sendable {
     /// A second signal of the same kind ends the process at once.
     public var endsOnSignals = false
     /// How long items that are under way may take after the request to end, before the run returns without them.
-    public var endDeadline = Duration.seconds(10)
+    public var endTimeout = Duration.seconds(10)
     /// Ends the run orderly when it is cancelled.
     public var token: CancellationToken?
     /// Whether items that an earlier run gave up on are tried once more.

@@ -183,7 +183,7 @@ final class BatchRun {
     /// Where an error ends the run, what is under way ends with it, as at every other end.
     private func abandon() {
         floor.token.cancel()
-        let deadline = ContinuousClock.now + options.endDeadline
+        let deadline = ContinuousClock.now + options.endTimeout
         while floor.activeCount > 0, .now < deadline { _ = floor.wake.wait(timeout: .milliseconds(20)) }
     }
 
@@ -196,7 +196,7 @@ final class BatchRun {
         while true {
             if deadline == nil, isAskedToEnd {
                 floor.token.cancel()
-                deadline = .now + options.endDeadline
+                deadline = .now + options.endTimeout
             }
             if seconds - lastLook >= Self.lookInterval {
                 lastLook = seconds

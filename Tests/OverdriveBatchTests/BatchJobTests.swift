@@ -156,7 +156,7 @@ struct BatchJobTests {
         await #expect(processExitsWith: .signal(SIGTERM)) {
             var options = BatchOptions()
             options.endsOnSignals = true
-            options.endDeadline = .seconds(1000)
+            options.endTimeout = .seconds(1000)
             _ = try BatchJob(name: "deaf", version: "1", count: 1) { _, _ in
                 kill(getpid(), SIGTERM)
                 while StopSignals.received == nil { usleep(1000) }
@@ -359,7 +359,7 @@ struct BatchJobTests {
         }
         var options = options()
         options.token = token
-        options.endDeadline = .milliseconds(100)
+        options.endTimeout = .milliseconds(100)
         let report = try job.run(options)
         release.signal()
         #expect(report.stuck == [Array("b".utf8)])
@@ -398,7 +398,7 @@ struct BatchJobTests {
         }
         var options = options(scratch, parallelism: 2)
         options.token = token
-        options.endDeadline = deadline  // the first item ends in the longer one
+        options.endTimeout = deadline  // the first item ends in the longer one
         var seen: [Int] = []
         let report = try job.run(options) { index, _ in seen.append(index) }
         release.signal()

@@ -319,7 +319,7 @@ struct ClosureDoorTests {
     func afterShutdown() {
         let scheduler = makeScheduler()
         let queue = TaskQueue(scheduler: scheduler)
-        scheduler.shutdown(deadline: .seconds(10))
+        scheduler.shutdown(timeout: .seconds(10))
         let census = Census()
         for number in 1...100 {
             let tracked = census.newborn()

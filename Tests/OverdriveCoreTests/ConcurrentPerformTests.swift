@@ -144,7 +144,7 @@ struct ConcurrentPerformTests {
     @Test("on a scheduler that was shut down")
     func afterShutdown() {
         let scheduler = makeScheduler()
-        scheduler.shutdown(deadline: .seconds(1))
+        scheduler.shutdown(timeout: .seconds(1))
         let tally = Tally(100)
         scheduler.concurrentPerform(iterations: 100) { tally.note($0) }
         #expect(tally.isExact)

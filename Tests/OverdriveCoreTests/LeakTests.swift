@@ -37,7 +37,7 @@ struct LeakTests {
             await group.wait()
             for queue in queues { await queue.drained() }
         }
-        await scheduler.shutdown(deadline: .seconds(10))
+        await scheduler.shutdown(timeout: .seconds(10))
         #expect(census.alive == 0)
         #expect(census.died == 300)
     }

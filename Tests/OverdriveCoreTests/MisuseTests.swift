@@ -85,14 +85,14 @@ struct MisuseTests {
         ) { TaskQueue.main.cancelAll() },
         Scene(
             "shutdown of the shared scheduler", says: "Scheduler.shared cannot be shut down: make a Scheduler of your own"
-        ) { await Scheduler.shared.shutdown(deadline: .zero) },
+        ) { await Scheduler.shared.shutdown(timeout: .zero) },
         Scene(
             "shutdown from one of the scheduler's own closures",
-            says: "Scheduler.shutdown(deadline:) of \"render\" from one of its own closures would wait for itself"
+            says: "Scheduler.shutdown(timeout:) of \"render\" from one of its own closures would wait for itself"
         ) {
             let scheduler = makeScheduler(name: "render")
             let queue = TaskQueue(scheduler: scheduler)
-            queue.async { scheduler.shutdown(deadline: .zero) }
+            queue.async { scheduler.shutdown(timeout: .zero) }
             await queue.drained()
         },
         Scene(

@@ -155,7 +155,7 @@ struct ParallelAsyncTests {
         async let told = Parallel(on: scheduler).run { _ in Cancellation.isRequested }
         let loop = Task { try await Parallel(on: scheduler).run { p in try p.forEach(0..<10) { _ throws in } } }
         while scheduler.dump().waiting < 4 { await Task.yield() }
-        let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
+        let report: ShutdownReport = await scheduler.shutdown(timeout: .zero)
         #expect(report.cancelled == 4)
         #expect(await sorted == first.sorted())
         #expect(await kept == second.sorted())

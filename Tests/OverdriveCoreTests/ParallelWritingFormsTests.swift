@@ -137,7 +137,7 @@ struct ParallelWritingFormsTests {
     @Test("on a scheduler that was shut down all of it is done by the caller")
     func shutDown() async throws {
         let scheduler = makeScheduler(workers: 2)
-        _ = await scheduler.shutdown(deadline: .seconds(10))
+        _ = await scheduler.shutdown(timeout: .seconds(10))
         let done = Counter()
         func here() {
             Parallel(on: scheduler).forEach(0..<1_000) { _ in done.add() }

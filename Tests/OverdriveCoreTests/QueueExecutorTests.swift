@@ -165,7 +165,7 @@ struct QueueExecutorTests {
         let stuck = Task { await account.hold(gate) }
         while gate.arrivals == 0 { await Task.yield() }
         let before = (0..<20).map { _ in Task { await account.pass(crowd) } }
-        let report = await scheduler.shutdown(deadline: .zero)
+        let report = await scheduler.shutdown(timeout: .zero)
         #expect(report.stuck == 1)
         let after = (0..<20).map { _ in
             Task {

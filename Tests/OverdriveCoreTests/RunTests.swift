@@ -141,7 +141,7 @@ struct RunTests {
         while gate.arrivals == 0 { await Task.yield() }
         let tasks = (0..<20).map { _ in Task { try await queue.run { 1 } } }
         while queue.pendingTaskCount < 21 { await Task.yield() }
-        let report = await scheduler.shutdown(deadline: .zero)
+        let report = await scheduler.shutdown(timeout: .zero)
         #expect(report.cancelled == 20)
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         gate.open()

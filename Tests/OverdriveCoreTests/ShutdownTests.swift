@@ -7,7 +7,7 @@ struct ShutdownTests {
 
     @Test("that never worked reports nothing")
     func unused() async {
-        let report = await makeScheduler().shutdown(deadline: .zero)
+        let report = await makeScheduler().shutdown(timeout: .zero)
         #expect(report.ran == 0 && report.cancelled == 0 && report.stuck == 0)
         #expect(report.stuckQueues.isEmpty)
     }
@@ -26,7 +26,7 @@ struct ShutdownTests {
             let tracked = census.newborn()
             queue.async(group: group) { tracked.touch() }
         }
-        let report: ShutdownReport = scheduler.shutdown(deadline: .milliseconds(5))
+        let report: ShutdownReport = scheduler.shutdown(timeout: .milliseconds(5))
         #expect(report.ran == 0)
         #expect(report.stuck == stuck)
         #expect(report.stuckQueues == Array(repeating: "stubborn", count: stuck))
@@ -45,16 +45,16 @@ struct ShutdownTests {
         for _ in 0..<7 { held.async { ran.add(100) } }
         for _ in 0..<50 { queue.async { ran.add() } }
         await queue.drained()
-        let first = await scheduler.shutdown(deadline: .milliseconds(5))
+        let first = await scheduler.shutdown(timeout: .milliseconds(5))
         #expect(ran.count == 50)
         #expect(first.ran == 50 && first.cancelled == 7 && first.stuck == 0)
-        #expect(await scheduler.shutdown(deadline: .seconds(10)) == first)
+        #expect(await scheduler.shutdown(timeout: .seconds(10)) == first)
     }
 
     @Test("lets later tasks go on, and cancels run")
     func laterTasks() async throws {
         let scheduler = makeScheduler()
-        await scheduler.shutdown(deadline: .seconds(10))
+        await scheduler.shutdown(timeout: .seconds(10))
         #expect(await Task(executorPreference: scheduler) { 7 }.value == 7)
         for queue in [TaskQueue(scheduler: scheduler), .serial(scheduler: scheduler)] {
             await #expect(throws: CancellationError.self) { try await queue.run { 8 } }
@@ -67,7 +67,7 @@ struct ShutdownTests {
         TaskQueue(scheduler: scheduler).async { gate.pass() }
         while gate.arrivals == 0 { await Task.yield() }
         let task = Task(executorPreference: scheduler) { 7 }
-        let report = await scheduler.shutdown(deadline: .zero)
+        let report = await scheduler.shutdown(timeout: .zero)
         #expect(report.cancelled == 1)
         #expect(await task.value == 7)
         gate.open()
@@ -85,7 +85,7 @@ struct ShutdownTests {
             return 7
         }
         while gate.arrivals == 0 { await Task.yield() }
-        let report = await scheduler.shutdown(deadline: .zero)
+        let report = await scheduler.shutdown(timeout: .zero)
         #expect(report.stuck == 1)
         #expect(report.stuckQueues.isEmpty)
         gate.open()
@@ -98,7 +98,7 @@ struct ShutdownTests {
         let queue = TaskQueue(scheduler: scheduler)
         queue.async { gate.pass() }
         while gate.arrivals == 0 { await Task.yield() }
-        let report = await scheduler.shutdown(deadline: .zero)
+        let report = await scheduler.shutdown(timeout: .zero)
         #expect(report.stuck == 1)
         #expect(report.stuckQueues.isEmpty)
         gate.open()

@@ -47,7 +47,7 @@ struct TaskExecutorTests {
             }
             var iterator = began.makeAsyncIterator()
             guard let waiting = await iterator.next() else { return nil }  // the test's time is over
-            if stopped { _ = await scheduler.shutdown(deadline: .seconds(20)) }
+            if stopped { _ = await scheduler.shutdown(timeout: .seconds(20)) }
             return (task, waiting, Weak(scheduler))
         }
         for round in 0..<200 {

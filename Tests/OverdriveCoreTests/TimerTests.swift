@@ -112,7 +112,7 @@ struct TimerTests {
             return other.asyncAfter(delay) { object.touch() }
         }
         #expect(census.alive == 2)
-        let report = scheduler.shutdown(deadline: .seconds(10))
+        let report = scheduler.shutdown(timeout: .seconds(10))
         #expect(census.alive == 0)
         #expect(timers.allSatisfy { $0.isCancelled })
         #expect(report.cancelled == 0)

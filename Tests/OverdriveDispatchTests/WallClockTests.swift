@@ -109,7 +109,7 @@ extension DropIn {
             weak let kept = timer(in: 3600, every: 1_000_000_000, on: .serial(label: "wall clock, own", scheduler: scheduler))
             clock.set(on: 1)
             #expect(kept != nil)
-            scheduler.shutdown(deadline: .zero)
+            scheduler.shutdown(timeout: .zero)
             #expect(eventually { kept == nil })
             clock.set(on: 3600)
             #expect(fired.count == 0)

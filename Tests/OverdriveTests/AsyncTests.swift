@@ -166,7 +166,7 @@ struct AsyncTests {
         let queue = TaskQueue(scheduler: scheduler)
         queue.suspend()
         let tasks = (0..<10).map { _ in queue.add { 1 } }
-        let report: ShutdownReport = await scheduler.shutdown(deadline: .milliseconds(10))
+        let report: ShutdownReport = await scheduler.shutdown(timeout: .milliseconds(10))
         #expect(report.cancelled == 10)
         for task in tasks { #expect(await task.result().error is CancellationError) }
     }
@@ -369,7 +369,7 @@ struct AsyncTests {
         ])
         TaskQueue(scheduler: scheduler).add(task: task)
         #expect(eventually { gate.arrivals == 1 })
-        let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
+        let report: ShutdownReport = await scheduler.shutdown(timeout: .zero)
         #expect(report.stuck == 1 && report.cancelled == 1)
         gate.open()
         #expect(await task.result().error is CancellationError)

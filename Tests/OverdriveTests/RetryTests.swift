@@ -137,7 +137,7 @@ struct RetryTests {
         let scheduler = makeScheduler()
         let queue = TaskQueue(scheduler: scheduler)
         _ = queue.add { 1 }
-        let report: ShutdownReport = scheduler.shutdown(deadline: .seconds(20))
+        let report: ShutdownReport = scheduler.shutdown(timeout: .seconds(20))
         #expect(report.stuck == 0)
         let runs = Counter()
         let task = Task<Int>.inline { throw Flaw(number: runs.add()) }.retry(100_000)

@@ -346,7 +346,7 @@ struct TaskGraphTests {
         let frozen = try graph.freeze(scheduler: scheduler)
         async let outcome = Result { try await frozen.run() }
         await begun.wait()
-        async let report: ShutdownReport = scheduler.shutdown(deadline: .zero)
+        async let report: ShutdownReport = scheduler.shutdown(timeout: .zero)
         gate.leave()
         _ = await report
         if case .failure(let error) = await outcome {

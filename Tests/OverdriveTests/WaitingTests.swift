@@ -126,7 +126,7 @@ struct WaitingTests {
         for index in 1..<links.count { links[index].add(dependency: links[index - 1]) }
         TaskQueue(scheduler: scheduler).add(tasks: links)
         #expect(eventually { first.isExecuting })
-        scheduler.shutdown(deadline: .seconds(5))
+        scheduler.shutdown(timeout: .seconds(5))
         onThreads(1) { _ in first.finish(with: .value(0)) }
         #expect(links[links.count - 1].wait(timeout: .seconds(40)) == .success)
     }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// A scheduler has no thread before its first work and uses no CPU while it is idle. Unless it is told how
 /// many workers to have, it follows the process's affinity mask, cpuset and control-group quota, and changes
 /// of these within a second of activity. One that nobody holds any more runs what was submitted to it, and is gone then; who
-/// lets go of it does not wait for that: `shutdown(deadline:)` does.
+/// lets go of it does not wait for that: `shutdown(timeout:)` does.
 ///
 /// - Threading: Safe from any thread.
 @safe public final class Scheduler: Sendable {
@@ -197,43 +197,46 @@ internal import Synchronization
         unsafe od_pool_is_worker(handle)
     }
 
-    /// Stops the scheduler: until the deadline what was submitted is run, then the rest is cancelled.
+    /// Stops the scheduler: runs what was submitted until the timeout, then cancels the rest.
+    ///
+    ///     let report: ShutdownReport = scheduler.shutdown(timeout: .seconds(5))
+    ///     print(report.cancelled) // 0
     ///
     /// What waits in a suspended queue, or behind a thread in `sync` or a task that holds the queue across an `await`, is
     /// cancelled when nothing else is left to run.
     ///
-    /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later, unless what is cancelled takes
+    /// - Parameter timeout: The longest time to go on. The call returns at most 50 ms later, unless what is cancelled takes
     ///   long to be let go of, or a thread has lost its CPU in the midst of a submission.
     /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
-    ///   report; while the first is under way the earlier of their deadlines holds.
+    ///   report; while the first is under way the timeout that ends earlier holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
     ///   submissions are discarded and counted as cancelled; a submission beside the call may be discarded as well, also
-    ///   before the deadline, but nothing that came before it for its sake.
+    ///   before the timeout ends, but nothing that came before it for its sake.
     /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
     ///   closure.
     @discardableResult
-    public func shutdown(deadline: Duration) -> ShutdownReport {
+    public func shutdown(timeout: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
         var report = od_stop_report()
-        let status = unsafe od_pool_stop(handle, deadline.nanoseconds, &report)
+        let status = unsafe od_pool_stop(handle, timeout.nanoseconds, &report)
         if status == OD_INSIDE {
-            trap("Scheduler.shutdown(deadline:) of \"\(name)\" from one of its own closures would wait for itself")
+            trap("Scheduler.shutdown(timeout:) of \"\(name)\" from one of its own closures would wait for itself")
         }
         return ShutdownReport(report)
     }
 
-    /// Stops the scheduler like ``shutdown(deadline:)-(Duration)``, without blocking the caller's thread.
+    /// Stops the scheduler like ``shutdown(timeout:)-(Duration)``, without blocking the caller's thread.
     ///
-    /// - Ordering: As of ``shutdown(deadline:)-(Duration)``.
+    /// - Ordering: As of ``shutdown(timeout:)-(Duration)``.
     /// - Threading: Any task but one on the scheduler's own workers; a thread of libdispatch's waits in its place.
     ///   Traps for ``shared``.
-    /// - Cost: As of ``shutdown(deadline:)-(Duration)``, and a closure on libdispatch.
+    /// - Cost: As of ``shutdown(timeout:)-(Duration)``, and a closure on libdispatch.
     @discardableResult
-    public func shutdown(deadline: Duration) async -> ShutdownReport {
+    public func shutdown(timeout: Duration) async -> ShutdownReport {
         await unsafe withUnsafeContinuation { continuation in
             DispatchQueue.global().async {
-                let report: ShutdownReport = self.shutdown(deadline: deadline)
+                let report: ShutdownReport = self.shutdown(timeout: timeout)
                 unsafe continuation.resume(returning: report)
             }
         }

@@ -218,7 +218,7 @@ enum Mixed {
                 return number
             }
         }
-        await scheduler.shutdown(deadline: .zero)
+        await scheduler.shutdown(timeout: .zero)
         var sum = 0
         for task in tasks { sum += await task.value }
         return sum == 190

@@ -10,7 +10,7 @@ enum Preference {
         await report("yield, queue", TaskQueue.serial(label: "one").taskExecutor) { await Task.yield() }
         await report("sleep, scheduler", one) { try? await Task.sleep(for: .milliseconds(1)) }
         await report("sleep, queue", TaskQueue.serial(label: "one").taskExecutor) { try? await Task.sleep(for: .milliseconds(1)) }
-        await one.shutdown(deadline: .zero)
+        await one.shutdown(timeout: .zero)
     }
 
     private final class Numbers: Sendable {

@@ -56,7 +56,7 @@ func fork(inChild before: String) {
 /// Tasks that prefer a scheduler which has been shut down run where tasks without a preference do.
 func stoppedScheduler() async {
     guard let scheduler = try? Scheduler(workers: 1, name: "stopped") else { return }
-    await scheduler.shutdown(deadline: .zero)
+    await scheduler.shutdown(timeout: .zero)
     let seen = await Task(executorPreference: scheduler) { Workload.floor() }.value
     Workload.say("stopped scheduler's task \(seen)")
 }

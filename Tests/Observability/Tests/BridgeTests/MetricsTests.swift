@@ -40,7 +40,7 @@ struct MetricsTests {
         for _ in 0..<5 { queue.async {} }
         _ = queue.cancelAll()
         queue.resume()
-        let _: ShutdownReport = scheduler.shutdown(deadline: .seconds(60))  // and nothing is counted from then on
+        let _: ShutdownReport = scheduler.shutdown(timeout: .seconds(60))  // and nothing is counted from then on
         metrics.report()
         let now = scheduler.metrics
         let counters: [(String, (Scheduler.Metrics) -> Int)] = [
