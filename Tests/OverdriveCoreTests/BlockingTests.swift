@@ -17,6 +17,14 @@ struct BlockingTests {
         #expect(seen.all == [6, 7])
     }
 
+    @Test("result_of_blocking_may_be_ignored")
+    func ignored() {
+        let calls = Counter()
+        blocking { calls.add() }
+        blocking { () -> Int in calls.add() }
+        #expect(calls.count == 2)
+    }
+
     @Test("returns a value that does not copy")
     func noncopyable() {
         struct Unique: ~Copyable {
