@@ -27,6 +27,29 @@ struct RunTests {
         #expect(page.lines.count == 2)
     }
 
+    private static func answer() -> Int { 42 }
+    private static func fail() throws { throw Flaw() }
+
+    @Test("run_takes_a_function_value")
+    func functionValue() async throws {
+        let work: @Sendable () throws -> Int = { 6 * 7 }
+        #expect(try await queue.run(work) == 42)
+        #expect(try await queue.run(Self.answer) == 42)
+        let local: () -> [Int] = { [1, 2] }
+        #expect(try await queue.run(local) == [1, 2])
+        await #expect(throws: Flaw.self) { try await queue.run(Self.fail) }
+        async let later = queue.run(Self.answer)
+        #expect(try await later == 42)
+    }
+
+    @MainActor
+    @Test("run_with_a_function_value_comes_back_to_its_callers_actor")
+    func functionValueComesBack() async throws {
+        let number = try await queue.run(Self.answer)
+        MainActor.assertIsolated()
+        #expect(number == 42)
+    }
+
     @Test("throws what its closure throws")
     func failure() async {
         await #expect(throws: Flaw.self) {

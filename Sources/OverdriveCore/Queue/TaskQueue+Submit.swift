@@ -95,6 +95,25 @@ extension TaskQueue {
         return unsafe result
     }
 
+    /// Calls a function on the queue, in the calling task.
+    ///
+    ///     let work: @Sendable () throws -> Int = { 6 * 7 }
+    ///     print(try await queue.run(work)) // 42
+    ///
+    /// Closure literals take the other form, whose result need not be `Sendable`.
+    ///
+    /// - Parameter function: The function to call. The call sees the task's priority and task-local values.
+    /// - Returns: The result of `function`, back in the caller's isolation.
+    /// - Throws: The errors of `function`; `CancellationError` for a call that was cancelled before it started;
+    ///   ``PendingLimitReached`` for a full queue that rejects.
+    /// - Ordering: The same order as a closure of ``async(group:qos:flags:execute:)``.
+    /// - Threading: Any task; a waiting call holds no thread. `function` runs on a worker.
+    /// - Cost: The cost of the form for closures, and one allocation.
+    @_disfavoredOverload
+    public nonisolated(nonsending) func run<R: Sendable>(_ function: sending @escaping () throws -> R) async throws -> R {
+        try await run { () throws -> sending R in try function() }
+    }
+
     /// Goes to the closure, waits there for its turn, and comes back. Its isolation is a parameter, which what follows
     /// captures: a closure of no isolation would take a turn in the pool on its way in, and one on its way back.
     private func goTo<R>(
