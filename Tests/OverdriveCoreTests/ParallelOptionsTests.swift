@@ -218,6 +218,23 @@ struct ParallelOptionsTests {
         #expect(problem == Flaw(number: 5))
     }
 
+    @Test("throwing_scope_compiles_as_documented")
+    func scopeAsDocumented() throws {
+        let done = Counter()
+        @Sendable func check(_ number: Int) throws(Flaw) {
+            if number == 7 { throw Flaw(number: number) }
+            done.add()
+        }
+        func checkAll(_ numbers: Range<Int>) throws(Flaw) {
+            try Parallel().scope(throwing: Flaw.self) { scope throws(Flaw) in
+                for number in numbers { scope.fork { () throws(Flaw) in try check(number) } }
+            }
+        }
+        try checkAll(0..<7)
+        #expect(done.count == 7)
+        #expect(throws: Flaw(number: 7)) { try checkAll(7..<8) }
+    }
+
     /// Once its children were joined when the scope was no longer the thread's work: it stood as the work of whatever
     /// was forked there later, although it was gone.
     @Test("nothing inherits a throwing scope that is over")
