@@ -72,6 +72,21 @@ struct InitializerTests {
         #expect(order.all.count == 4)
     }
 
+    @Test("outcome_of_tasks_of_several_types_is_there_when_they_have_finished")
+    func outcomes() async {
+        let queue = TaskQueue()
+        let (number, text, stopped) = (Task.inline { 1 }, Task<String>.inline { throw Flaw() }, InlineTask {})
+        let all: [AnyTask] = [number, text, stopped]
+        #expect(all.allSatisfy { $0.outcome == nil })
+        stopped.cancel()
+        queue.add(task: number)
+        queue.add(task: text)
+        await queue.drained()
+        #expect(number.outcome?.value != nil)
+        #expect(text.outcome?.error is Flaw)
+        #expect(stopped.outcome?.error is CancellationError)
+    }
+
     @Test("Tasks of one type may be added by the function's name")
     func addedByName() async {
         let queue = TaskQueue()

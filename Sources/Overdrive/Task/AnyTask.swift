@@ -122,6 +122,21 @@ internal import Synchronization
     /// Whether it has its outcome.
     public final var isFinished: Bool { state == .finished }
 
+    /// The outcome without its value; nil until the task has finished.
+    ///
+    ///     for task in preparations where task.outcome?.error != nil { print(task, "failed") }
+    ///
+    /// Use it to report on tasks of several types. `Task.result` has the value too.
+    ///
+    /// - Ordering: The writes of the task's body are visible if there is an outcome.
+    /// - Threading: Any thread.
+    /// - Cost: One load.
+    public final var outcome: Result<Void, any Error>? {
+        guard isFinished else { return nil }
+        if let publishedError = unsafe publishedError { return .failure(publishedError) }
+        return .success(())
+    }
+
     /// Whether its body runs, or somebody is to call `finish(with:)`.
     public final var isExecuting: Bool { state == .executing }
 
