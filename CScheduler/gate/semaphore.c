@@ -8,7 +8,12 @@
 #include "job/arena.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "sleep/idle.h"
 #include "worker/worker.h"
+
+/* A wait of a thread that is no worker stays awake for so many pauses: a closure that a worker runs at once signals
+ * sooner. After a vain one the thread's next waits sleep at once, twice as many after each, up to MOST_SKIPPED. */
+enum { WAIT_SPINS = 600, MOST_SKIPPED = 64 };
 
 static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
 
@@ -115,12 +120,36 @@ static bool await(odi_waiter *waiter, int64_t deadline_ns)
     return true;
 }
 
+/* Whether the permit came while this thread stayed awake for it. A worker sleeps at once, so that another takes its place. */
+static bool came_soon(odi_waiter *waiter)
+{
+    static _Thread_local uint32_t skipped, to_skip;
+    bool woke = odi_woke_a_sleeper;
+
+    odi_woke_a_sleeper = false;
+    if (woke || odi_worker_self != NULL || !odi_load_relaxed(&odi_may_spin)) /* relaxed: a hint */
+        return false;
+    if (skipped < to_skip) {
+        skipped++;
+        return false;
+    }
+    for (int spins = 0; odi_spins_on(spins < WAIT_SPINS && odi_load_acquire(&waiter->granted, M2) == 0); spins++)
+        odi_spin_pause();
+    if (odi_load_acquire(&waiter->granted, M2) != 0) {
+        to_skip = 0;
+        return true;
+    }
+    skipped = 0;
+    to_skip = to_skip == 0 ? 1 : to_skip < MOST_SKIPPED ? 2 * to_skip : MOST_SKIPPED;
+    return false;
+}
+
 ODI_COLD static bool sleep_in_line(od_semaphore *semaphore, int64_t timeout_ns)
 {
     odi_waiter waiter = {0};
     int64_t deadline = odi_clock_after(timeout_ns);
 
-    if (get_in_line(semaphore, &waiter) == OD_SEMAPHORE_TAKEN)
+    if (get_in_line(semaphore, &waiter) == OD_SEMAPHORE_TAKEN || came_soon(&waiter))
         return true;
     odi_blocking_begin("for a semaphore", NULL);
     bool granted = await(&waiter, deadline) || !od_semaphore_cancel(semaphore, &waiter);

@@ -55,6 +55,7 @@ static bool follow(od_pool *pool, const odi_limits *limits)
     int workers = od_pool_workers(pool);
 
     odi_store_relaxed(&pool->team.may_spin, advice.may_spin); /* relaxed: looked at on its own */
+    odi_store_relaxed(&odi_may_spin, advice.may_spin);        /* relaxed: a hint */
     /* relaxed: who has set a number meanwhile wins */
     if (odi_load_relaxed(&pool->follows_limits))
         workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;

@@ -160,6 +160,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     set_constants(pool, options, workers);
     /* relaxed: nobody else knows the pool yet */
     odi_store_relaxed(&pool->team.may_spin, advice.may_spin);
+    odi_store_relaxed(&odi_may_spin, advice.may_spin); /* relaxed: a hint */
     odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
     odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
     if (!make_sites(pool) || !odi_team_init(&pool->team)) {

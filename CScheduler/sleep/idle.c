@@ -12,6 +12,7 @@
 #define TOKEN_HELD (UINT64_C(2) << TOKEN_SHIFT)
 
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+odi_atomic(bool) odi_may_spin;
 
 static uint32_t sleepers_of(uint64_t state)
 {

@@ -54,6 +54,9 @@ typedef struct {
  * takes ten times as long. */
 extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
+/* Whether waiting awake may pay: two CPUs at least, as the pool that looked last found. For waits that know no pool. */
+extern odi_atomic(bool) odi_may_spin;
+
 typedef enum {
     ODI_SIGNAL_NOBODY,  /* nobody sleeps and nobody searches */
     ODI_SIGNAL_COVERED, /* somebody searches already: the work will be found */

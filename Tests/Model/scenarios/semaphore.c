@@ -14,6 +14,10 @@
 #include "doubles/pages.h"
 #include "model/scenario.h"
 
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+odi_atomic(bool) odi_may_spin;
+
 void odi_blocking_begin(const char *what, void *whose) {}
 void od_blocking_end(void) {}
 
@@ -27,6 +31,7 @@ static bool passes_on;
 static void prepare(void)
 {
     deadlines_come = true;
+    odi_store_relaxed(&odi_may_spin, true); /* relaxed: no thread exists yet */
     semaphore = od_semaphore_create(0);
     /* CAS and addition recheck what these loads say. */
     model_hint(&semaphore->value, sizeof semaphore->value);
@@ -87,8 +92,10 @@ static void verify_passed_on(void)
 
 MODEL_SCENARIO(semaphore_wait, prepare, verify_one, write_and_signal, wait_and_read)
 MODEL_REACHES(semaphore_wait, model_slept(1))
+MODEL_SPINS(semaphore_wait, MODEL_SPINS_BOTH)
 MODEL_SCENARIO(semaphore_brief, prepare, verify_one, write_and_signal, wait_briefly_and_read)
 MODEL_REACHES(semaphore_brief, granted[1] == 1)
+MODEL_SPINS(semaphore_brief, MODEL_SPINS_BOTH)
 MODEL_SCENARIO(semaphore_look, prepare, verify_one, write_and_signal, look)
 MODEL_REACHES(semaphore_look, granted[1] == 1)
 
@@ -106,10 +113,13 @@ static void prepare_early(void)
 static void signal_twice(void) { signal_one(); signal_one(); }
 MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal_one, signal_one, wait)
 MODEL_REACHES(semaphore_two_waits, model_slept(2))
+MODEL_SPINS(semaphore_two_waits, MODEL_SPINS_BOTH)
 MODEL_SCENARIO(semaphore_passed_on, prepare, verify_passed_on, wait_briefly_and_pass_on, signal_one, wait)
 MODEL_REACHES(semaphore_passed_on, passes_on, model_slept(2))
+MODEL_SPINS(semaphore_passed_on, MODEL_SPINS_LEAVE)
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
 MODEL_REACHES(semaphore_brief_beside, granted[0] == 1)
+MODEL_SPINS(semaphore_brief_beside, MODEL_SPINS_BOTH)
 
 static void cancel(void) { (void)od_semaphore_cancel(semaphore, &early); }
 
