@@ -236,7 +236,8 @@ TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_som
     submit_many(parts.pool, PARTS, take_a_part, NULL);
     assert_comes_true(atomic_load(&parts.over));
     od_pool_free(parts.pool);
-    assert_in_range(parts.waited, 1, 2 * OUTSIDE_EVERY * FAR_EVERY);
+    /* None, if the worker's look by the clock comes before the flood. */
+    assert_in_range(parts.waited, 0, 2 * OUTSIDE_EVERY * FAR_EVERY);
 }
 
 /* Of ten jobs that a serial queue's drainer took at once, nine wait behind the first. */

@@ -163,9 +163,9 @@ TEST(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop)
 
     hold_a_worker(lone, &busy);
     first.timer = od_timer_create_elsewhere(lone, &options, wait_and_call);
+    deliver_by_workers_alone(lone);
     od_timer_start(first.timer);
     start_on(open, &second, MILLISECONDS(2), 0);
-    deliver_by_workers_alone(lone);
     odi_clock_sleep(MILLISECONDS(5));
     gate_open(&busy);
     assert_comes_true(atomic_load(&delivery.waiting) == 1);
