@@ -11,8 +11,8 @@
 #include "sleep/idle.h"
 #include "worker/worker.h"
 
-/* A wait of a thread that is no worker stays awake for so many pauses: a closure that a worker runs at once signals
- * sooner. After a vain one the thread's next waits sleep at once, twice as many after each, up to MOST_SKIPPED. */
+/* A wait spins for WAIT_SPINS pauses: a closure that a worker runs at once signals sooner. After a spin in vain, the
+ * thread's next waits sleep at once: 1 of them, then 2, 4, up to MOST_SKIPPED. */
 enum { WAIT_SPINS = 600, MOST_SKIPPED = 64 };
 
 static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
@@ -120,7 +120,7 @@ static bool await(odi_waiter *waiter, int64_t deadline_ns)
     return true;
 }
 
-/* Whether the permit came while this thread stayed awake for it. A worker sleeps at once, so that another takes its place. */
+/* Spins for the permit, and tells whether it came. A worker does not spin, so that another takes its place. */
 static bool came_soon(odi_waiter *waiter)
 {
     static _Thread_local uint32_t skipped, to_skip;

@@ -54,7 +54,7 @@ typedef struct {
  * takes ten times as long. */
 extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
-/* Whether waiting awake may pay: two CPUs at least, as the pool that looked last found. For waits that know no pool. */
+/* Whether a spin may pay: the pool that read the limits last found 2 CPUs or more. For waits that know no pool. */
 extern odi_atomic(bool) odi_may_spin;
 
 typedef enum {

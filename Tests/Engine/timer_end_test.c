@@ -174,7 +174,7 @@ TEST(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop)
     assert_comes_true(atomic_load(&second.overs) == 1);
     assert_int_equal(atomic_load(&second.calls), 0);
     assert_true(od_timer_is_cancelled(second.timer));
-    assert_int_equal(metrics_of(lone).cancelled, 1);
+    assert_comes_true(metrics_of(lone).cancelled == 1); /* counted after `over` */
     od_timer_release(first.timer);
     od_timer_release(second.timer);
     od_queue_release(open);
