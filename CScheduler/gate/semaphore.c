@@ -11,8 +11,8 @@
 #include "sleep/idle.h"
 #include "worker/worker.h"
 
-/* A wait spins for WAIT_SPINS pauses: a closure that a worker runs at once signals sooner. After a spin in vain, the
- * thread's next waits sleep at once: 1 of them, then 2, 4, up to MOST_SKIPPED. */
+/* A wait spins for WAIT_SPINS pauses: a closure that a worker runs at once signals sooner. After a useless spin the
+ * thread's next wait sleeps at once; then its next 2, 4, up to MOST_SKIPPED. */
 enum { WAIT_SPINS = 600, MOST_SKIPPED = 64 };
 
 static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
