@@ -35,7 +35,7 @@ extension TaskGraph {
         /// - Cost: No allocation for a plain node, and a locked instruction for each dependency. A node that is released
         ///   first runs at once on the thread that released it; others cost a submission each. A first run, and each run
         ///   beyond those whose results were given back, allocates 24 bytes and the result's size for each node.
-        @available(*, noasync, message: "write await run()")
+        @available(*, noasync, message: "write await run() inside an async function, not at the top level of a file")
         public func run(token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             try run(with: [], token: token)
         }
@@ -58,7 +58,7 @@ extension TaskGraph {
         /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
         /// - Threading: Any thread; in an `async` function call the other form.
         /// - Cost: As ``run(token:)``, and 2 allocations.
-        @available(*, noasync, message: "write await run(with:)")
+        @available(*, noasync, message: "write await run(with:) inside an async function, not at the top level of a file")
         public func run(with given: [Given], token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)

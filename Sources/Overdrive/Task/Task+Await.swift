@@ -134,7 +134,7 @@ extension AnyTask {
     ///   is there. It traps, too, in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which the task calls before
     ///   its end.
     /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
-    @available(*, noasync, message: "it blocks the thread: write await task.result()")
+    @available(*, noasync, message: "it blocks the thread: write await task.result(), or await queue.drained() for an AnyTask")
     public final func waitUntilFinished() {
         waitUntilFinished(calledAs: "waitUntilFinished()")
     }
