@@ -40,7 +40,7 @@ SCALE_asan  := 0.35
 UNSCALED    := %/ages
 
 # Seconds of processor time of random programs.
-RANDOM_plain := 20
+RANDOM_plain := 12
 RANDOM_tsan  := 6
 RANDOM_asan  := 6
 

@@ -9,7 +9,7 @@ MODEL_CC        ?= $(or $(CC_CLANG),$(firstword $(shell command -v clang) $(dir 
 MODEL_CXX       ?= g++
 MODEL_NICE      ?= nice -n 15
 MODEL_TIME      ?= 170
-MODEL_RANDOM    ?= 500
+MODEL_RANDOM    ?= 150
 MODEL_CXXFLAGS  := -std=c++17 -O2 -g -Wall -Wextra -Wno-missing-field-initializers \
                    -ITests/Model/include -ITests/Model/explorer -ITests/Model/litmus
 MODEL_CFLAGS    := -std=c11 -D_GNU_SOURCE -O1 -gline-tables-only -Wall -Wextra -Wconversion -Werror -fsanitize=thread \
@@ -22,7 +22,7 @@ MODEL_SCENARIOS := $(patsubst Tests/Model/scenarios/%.c,$(MODEL)/bin/%,$(wildcar
 
 # Explored to their ends all the same, but not in every change's check.
 MODEL_LARGE     := deque_bar idle_stop idle_two_workers share_helpers_helper stop_and_submit_start_workers stop_starts_a_worker_against_submit lock_three locked_three lock_is_handed_to_one_of_two lock_is_handed_after_a_wake_in_vain \
-                   stop_now_flag_against_submit stop_now_against_submit two_arm_against_keep park_beside_a_search
+                   idle_search_begins idle_counted lock_is_handed_over lock_mixed stop_now_flag_against_submit stop_now_against_submit two_arm_against_keep park_beside_a_search
 
 .PHONY: model model-litmus model-test model-quick model-weaken
 
