@@ -207,6 +207,7 @@ let package = Package(
         .testTarget(
             name: "OverdriveDispatchTests",
             dependencies: ["OverdriveDispatch", "TestSupport", "main-probe"],
+            exclude: ["README.md"],
             swiftSettings: swiftSettings
         ),
         .executableTarget(

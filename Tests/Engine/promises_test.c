@@ -1,4 +1,4 @@
-/* Sentences of the public headers that no other test holds: docs/promises.tsv has the rest. */
+/* Sentences of the public headers that no other test holds: promises.tsv has the rest. */
 #include "Support/branches.h"
 #include "Support/frozen_reader.h"
 #include "Support/looks.h"

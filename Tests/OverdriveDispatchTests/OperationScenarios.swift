@@ -5,7 +5,7 @@ import Testing
 
 extension DropIn {
     /// What swift-corelibs-foundation's tests do with operation queues, as far as `Operations` has nothing of the kind;
-    /// docs/scenarios.md says which is which.
+    /// README.md in this folder says which is which.
     @Suite("Foundation's scenarios")
     struct OperationScenarios {
         private let queue = OperationQueue()

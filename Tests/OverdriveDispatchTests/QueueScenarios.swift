@@ -5,7 +5,7 @@ import Testing
 
 extension DropIn {
     /// What libdispatch's own test programs do with queues, groups, semaphores and `apply`, each by that program's name:
-    /// docs/scenarios.md says which is which.
+    /// README.md in this folder says which is which.
     @Suite("libdispatch's scenarios")
     struct QueueScenarios {
         private let cores = ProcessInfo.processInfo.activeProcessorCount

@@ -7,7 +7,7 @@ extension DropIn {
         @Test("names tests that are there, and every scenario that is")
         func rowsMatch() throws {
             let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            let page = here.appendingPathComponent("../../docs/scenarios.md").standardizedFileURL
+            let page = here.appendingPathComponent("README.md")
             let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("| `") }
             let named = Set(rows.flatMap { $0.split(separator: "|")[1].matches(of: /`(\w+\.\w+)`/).map { String($0.1) } })
             var there: Set<String> = []
