@@ -80,10 +80,10 @@ public struct Table: Sendable {
         let print = results.fingerprint
         let counts = results.rounds
         let rounds = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
-        var text = "Of \(rounds) interleaved rounds with a process of each, \(workers) workers: the median of the processes' fastest samples, and "
-            + "(×) how many times as long as Overdrive's of the same round, from the lowest round to the highest. **Bold**: faster than "
-            + "Overdrive in every round; in brackets: neither is. " + smaller
-            + (workers > print.cpus ? "These are more workers than CPUs: no speed-up can be read from them. " : "")
+        var text = "\(rounds) interleaved rounds, one process of each contender, \(workers) workers. A time is the median of the processes' fastest "
+            + "samples. A ratio (×) is the contender's time divided by Overdrive's in the same round, lowest to highest. **Bold**: faster than "
+            + "Overdrive in every round. In brackets: the faster one differs between rounds. " + smaller
+            + (workers > print.cpus ? "There are more workers than CPUs, so the figures show no speed-up. " : "")
             + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }
         if !failed.isEmpty {
@@ -102,8 +102,8 @@ public struct Table: Sendable {
                 guard let own = parameters["\(workload) overdrive"], let other = parameters["\(workload) \(contender.id)"] else { return false }
                 return own != other
             }
-            return theirs.isEmpty ? nil : "\(contender.title) in " + theirs.joined(separator: ", ")
+            return theirs.isEmpty ? nil : "\(contender.title) in `" + theirs.joined(separator: ", ") + "`"
         }
-        return lists.isEmpty ? "" : "Smaller jobs, as their costs are per unit, had " + lists.joined(separator: "; ") + ". "
+        return lists.isEmpty ? "" : "Smaller jobs, because costs are per unit: " + lists.joined(separator: "; ") + ". "
     }
 }
