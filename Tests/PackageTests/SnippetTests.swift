@@ -196,6 +196,35 @@ struct ArticleTests {
         """
 }
 
+/// Every row of the table of differences has code that compiles.
+@Suite("The table of differences")
+struct DifferenceTests {
+    @Test("has code that compiles in each row")
+    func compiles() throws {
+        let text = try String(contentsOf: ClientTests.package.appendingPathComponent("docs/differences.md"), encoding: .utf8)
+        let rows = text.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { $0.components(separatedBy: " | ") }
+        var source = prelude
+        for (number, row) in rows.enumerated() {
+            #expect(row.count == 5 && row[1].hasPrefix("`") && row[1].hasSuffix("`"), "\(row)")
+            source += "func row\(number)() {\n\(row[1].dropFirst().dropLast())\n}\n"
+        }
+        let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
+        #expect(rows.count > 30 && said == [], "\(said.joined(separator: "\n"))")
+    }
+
+    /// What the rows' code takes for granted.
+    private let prelude = """
+        import Overdrive
+
+        let queue = TaskQueue()
+        let item = WorkItem {}
+        let key = TaskQueue.SpecificKey<Int>()
+        let task = Task.inline {}
+        let other = Task.inline {}
+
+        """
+}
+
 /// The program at the beginning of README.md compiles as it stands. Examples/check runs it.
 @Suite("The README's program")
 struct ReadmeTests {
