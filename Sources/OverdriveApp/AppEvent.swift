@@ -1,4 +1,4 @@
-/// Something that happens to the program while it runs: a reload, memory pressure, a message of its own.
+/// An event in the running program: a reload, memory pressure, or a message of the program.
 ///
 ///     struct Reload: AppEvent { var file: String }
 ///     AppTasks.shared?.post(Reload(file: "limits.json"))

@@ -7,17 +7,17 @@
 public struct AppOptions: Sendable {
     /// The most workers of the app's scheduler, 1 to 1024; nil follows the machine's limits.
     public var workers: Int?
-    /// How long a task may boot, from its own start, unless it says so itself; nil for as long as it likes.
+    /// The time in which a task must boot, from its start, unless the task sets its own; nil for no limit.
     public var startLimit: Duration? = .seconds(60)
-    /// How long a task may take to stop, unless it says so itself.
+    /// The time in which a task must stop, unless the task sets its own.
     public var stopBudget: Duration = .seconds(10)
     /// How long the whole end may take. Kubernetes kills after 30 seconds.
     public var endBudget: Duration = .seconds(25)
     /// How many events may wait. Closures of ``AppTasks/forEach(_:)`` that wait do not count, and none is dropped.
     public var eventCapacity = 1024
-    /// What becomes of an event for which there is no room.
+    /// The policy for events without room.
     public var eventPolicy = EventPolicy.refuseNewest
-    /// Where the providers' modules are registered, and `@Inject` looks.
+    /// The locator that holds the providers' modules, and that `@Inject` uses.
     public var services = ServiceLocator.shared
     /// The signals that end a process: the first drains, the second cancels, the third exits.
     public var endSignals: [AppSignal] = [.terminate, .interrupt]
@@ -32,7 +32,7 @@ public struct AppOptions: Sendable {
     /// A folder for `boot.txt`, `boot.svg` and `boot.json` (a trace that Perfetto reads), written at the end; nil: none.
     public var explanationFolder: String?
 
-    /// What becomes of an event for which there is no room.
+    /// The policy for events without room.
     public enum EventPolicy: Sendable {
         /// It is refused: ``AppTasks/post(_:)`` returns why.
         case refuseNewest

@@ -73,8 +73,8 @@ extension AppReport: CustomStringConvertible {
 
     // MARK: - A trace
 
-    /// The same as a trace of events in JSON, which ui.perfetto.dev and chrome://tracing open: a line for each task, with
-    /// its boot and its stop, and arrows from each task to those that waited for it.
+    /// The report as a JSON trace, which ui.perfetto.dev and chrome://tracing open. It has a line for each task, with
+    /// its boot and its stop, and arrows to the tasks that waited for it.
     public var trace: String {
         var events = ["{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"app\"}}"]
         for (index, task) in tasks.enumerated() {

@@ -1,8 +1,8 @@
 extension AppReport {
-    /// The boot as a picture (SVG): a bar for each task over the time, an arrow from each task to those that waited for
-    /// it, the critical path in red, what waited for a worker in grey.
+    /// The boot as a picture (SVG). It has a bar for each task over time, and arrows to the tasks that waited for it.
+    /// The critical path is red; waits for a worker are grey.
     ///
-    /// Of more than 200 tasks it shows the 200 that took longest, and the critical path.
+    /// With more than 200 tasks, the picture shows the 200 slowest ones and the critical path.
     public var picture: String {
         let shown = shownTasks
         let rows = Dictionary(uniqueKeysWithValues: shown.enumerated().map { ($0.element, $0.offset) })

@@ -16,7 +16,7 @@ internal import Synchronization
 ///
 /// Times count from the moment at which the boot began.
 public struct AppReport: Sendable {
-    /// What became of a task.
+    /// The outcome of a task.
     public enum Outcome: String, Sendable {
         /// It waits for its dependencies, or for a worker.
         case waiting
@@ -40,9 +40,9 @@ public struct AppReport: Sendable {
         public let task: String
         /// The provider that listed it.
         public let provider: String
-        /// What it waited for: indices into ``AppReport/tasks``.
+        /// The task's dependencies: indices into ``AppReport/tasks``.
         public let dependencies: [Int]
-        /// What became of it.
+        /// The task's outcome.
         public let outcome: Outcome
         /// When the last of its dependencies had booted: from then on it waited for a worker.
         public let ready: Duration
@@ -64,17 +64,17 @@ public struct AppReport: Sendable {
     public let endReason: String?
     /// How long the end took; nil: it is not over.
     public let endTime: Duration?
-    /// What the process may exit with: 0 orderly, 1 boot or a task failed, 2 over budget; nil: the app is not over.
+    /// The exit code: 0 orderly, 1 boot or a task failed, 2 over budget; nil: the app runs.
     public let exitCode: Int32?
     /// The tasks that have spent their budgets at the end, in that order.
     public let overBudget: [String]
-    /// What became of the closures on the app's scheduler; nil: it has not been shut down, or the time was over first.
+    /// The outcome of the closures on the app's scheduler; nil: it has not been shut down, or the time ran out.
     public let closures: ShutdownReport?
     /// Closures of queues given to ``AppTasks/drainAtEnd(_:)`` that were discarded.
     public let discardedClosures: Int
     /// Events that were accepted, that every listening task heard of, that were refused, and dropped.
     public let events: (accepted: Int, delivered: Int, refused: Int, dropped: Int)
-    /// What else is to be known, a sentence each.
+    /// Other facts, one sentence each.
     public let notes: [String]
 
     /// What the end has come to.

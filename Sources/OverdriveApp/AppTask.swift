@@ -17,7 +17,7 @@ internal import Synchronization
 ///
 ///     let cache = AppTask("cache") { try await cache.warm() } stop: { await cache.flush() }
 ///
-/// - Ordering: It starts when all tasks that it depends on have finished, and stops when all that depend on it have
+/// - Ordering: The task starts when all of its dependencies have booted. It stops when all of its dependents have
 ///   stopped, or have spent their budgets.
 /// - Threading: ``main()`` runs on a worker of the app's scheduler, ``stop()`` in a Swift task there.
 open class AppTask: Task<Void>, @unchecked Sendable {
@@ -122,8 +122,8 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 
     /// Hears of an event: override it to hear of all; the base class's calls what ``listen(for:_:)`` was given.
     ///
-    /// - Ordering: Events come in the order in which they were posted, one at a time, each once, from the end of the
-    ///   boot on to the task's stop.
+    /// - Ordering: Events come one at a time in the order in which they were posted, each once, from the end of the
+    ///   boot until the task stops.
     /// - Threading: A worker of the app's scheduler. It holds up the events after it.
     open func receive(_ event: any AppEvent) {
         for listener in listeners.withLock({ $0 }) { listener(event) }
@@ -294,5 +294,5 @@ open class NoOpTask: AppTask, @unchecked Sendable {
     }
 }
 
-/// What old code calls a ``NoOpTask``.
+/// The name of ``NoOpTask`` in old code.
 public typealias NoOpAppTask = NoOpTask

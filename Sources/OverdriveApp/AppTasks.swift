@@ -13,9 +13,9 @@ internal import Synchronization
 ///
 ///     AppTasks.run(serviceProviders: [StorageServices(), WebServices()]) { print("ready") }
 ///
-/// The tasks of all providers boot in parallel where their dependencies allow it. Events that come meanwhile are kept, and
-/// delivered when the boot has ended. At the end tasks stop in reverse order, each within its budget, and all within the
-/// whole's.
+/// The tasks of all providers boot in parallel as far as their dependencies allow. Events during the boot are kept,
+/// and delivered after it. At the end tasks stop in reverse order, each within its budget, and all within the total
+/// budget.
 ///
 /// `run(serviceProviders:options:finished:)` makes the app the process: it owns the signals and exits.
 /// `build(serviceProviders:options:finished:)` makes an app inside a process, for tests and for programs that have an
@@ -54,9 +54,9 @@ public final class AppTasks: Sendable {
 
     /// Makes the app the process: boots it, hears its signals, ends in order, and exits.
     ///
-    /// SIGTERM or SIGINT drains, the second cancels, the third exits at once. The exit code is 0 after an orderly end, 1
-    /// when the boot or later a task failed, 2 when budgets were not enough, 128 and the signal's number when it was forced. `exit()` in a
-    /// task ends the app in order, too, and has its own code.
+    /// SIGTERM or SIGINT drains, a second one cancels, a third exits at once. The exit code is 0 after an orderly
+    /// end, 1 if the boot or a task failed, 2 if budgets ran out, and 128 plus the signal's number if the end was
+    /// forced. `exit()` in a task also ends the app in order, with its own code.
     ///
     /// - Parameters:
     ///   - serviceProviders: Their modules are registered first, then their tasks start.
@@ -73,7 +73,7 @@ public final class AppTasks: Sendable {
         while true { pause() }
     }
 
-    /// The same in an asynchronous `main()`, whose thread goes on serving the main actor.
+    /// The same in an asynchronous `main()`. The main thread continues to serve the main actor.
     public static func run(
         serviceProviders: [any ServiceProvider], options: AppOptions = AppOptions(),
         finished: @escaping @Sendable () -> Void = {}
@@ -143,8 +143,8 @@ public final class AppTasks: Sendable {
     /// Whether all tasks have booted.
     public var hasBooted: Bool { lifecycle?.state.withLock { $0.hasBooted } ?? false }
 
-    /// Has the end wait for a queue that is not on the app's ``scheduler``, within the whole budget; what is left on it
-    /// then is cancelled and counted.
+    /// Makes the end wait for a queue that is not on the app's ``scheduler``, within the total budget. Closures that
+    /// are left then are cancelled and counted.
     public func drainAtEnd(_ queue: TaskQueue) {
         lifecycle?.state.withLock { $0.drained.append(queue) }
     }
@@ -155,7 +155,8 @@ public final class AppTasks: Sendable {
     ///
     ///     AppTasks.shared?.post(Reload(file: path))
     ///
-    /// - Returns: Nil when it was accepted; else one sentence why not. What was refused is counted in the report.
+    /// - Returns: nil if the event was accepted; otherwise one sentence with the reason. The report counts refused
+    ///   events.
     /// - Ordering: Each task hears of each event once, in the order in which they were accepted.
     /// - Threading: Any thread; it never waits. Tasks hear of it on a worker.
     @discardableResult
@@ -221,7 +222,7 @@ public final class AppTasks: Sendable {
         if cancelling { lifecycle.end(.requested, isUrging: true) }
     }
 
-    /// Suspends until the app is over.
+    /// Suspends until the app has ended.
     ///
     /// - Returns: What there is to be said of it; ``AppReport/exitCode`` is what the process may exit with.
     public func ended() async -> AppReport {

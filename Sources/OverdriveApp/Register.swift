@@ -25,7 +25,8 @@ public struct Register: Sendable {
     ///   - name: Tells services of the same type from each other.
     ///   - policy: Whether all who ask have the same instance.
     ///   - resolve: Makes it. It may resolve other services, but none that needs this one.
-    /// - Threading: `resolve` is called on the thread that asks; with `.unique` once, and others wait meanwhile.
+    /// - Threading: `resolve` is called on the asking thread. With `.unique` it is called once, and other threads
+    ///   wait for it.
     public init<T: Sendable>(
         _ type: T.Type = T.self, name: String? = nil, _ policy: StoragePolicy = .new,
         _ resolve: @escaping @Sendable () -> T

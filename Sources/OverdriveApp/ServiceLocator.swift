@@ -28,8 +28,8 @@ public enum ServiceError: Error, Equatable, CustomStringConvertible {
 ///
 /// An app registers its providers' modules before its first task starts; ``Inject`` looks here.
 ///
-/// A later registration of the same type and name takes the place of the earlier one, its kept instance included. Who has
-/// resolved the service before keeps what it has.
+/// A later registration of the same type and name replaces the earlier one and its kept instance. Holders of the
+/// earlier service keep it.
 ///
 /// - Threading: Safe from any thread, and inside registrations' closures.
 /// - Cost: One short critical section; none for what an ``Inject`` has resolved.
@@ -76,7 +76,7 @@ public final class ServiceLocator: Sendable {
 
     private let entries = Locked<[ServiceKey: Entry]>([:])
 
-    /// A locator of its own: for tests that run beside each other.
+    /// A separate locator, for tests that run in parallel.
     public init() {}
 
     // MARK: - Registering
@@ -270,5 +270,5 @@ public final class ServiceLocator: Sendable {
     }
 }
 
-/// What old code calls a ``ServiceLocator``.
+/// The name of ``ServiceLocator`` in old code.
 public typealias CoreServiceLocator = ServiceLocator

@@ -20,7 +20,7 @@ extension ServiceProvider {
     public var appTasks: [AppTask] { get throws { [] } }
 }
 
-/// What old programs list among their providers; nothing needs it any more.
+/// A provider that old programs list; it has no effect.
 public struct AdditionsServices: ServiceProvider {
     /// A provider of nothing.
     public init() {}

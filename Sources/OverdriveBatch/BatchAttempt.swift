@@ -9,7 +9,7 @@ public struct BatchAttempt: Sendable {
     /// Cancelled when the run is to end.
     public let token: CancellationToken
 
-    /// Whether it should stop: its time is over, or the run is to end.
+    /// Whether the item should stop: its time has passed, or the run is to end.
     ///
     /// - Cost: A load, and with a time limit a look at the clock.
     public var isCancelled: Bool {

@@ -14,7 +14,7 @@
 /// - Threading: `process` is called on several threads at once, the output's closure on the caller's.
 /// - Cost: Some 100 ns an item, and one write and one `fdatasync` of the journal each quarter of a second.
 public struct BatchJob: Sendable {
-    /// What it is called, in messages and in the journal.
+    /// The job's name in messages and in the journal.
     public let name: String
     /// To be changed when the same items come to give other outputs: a journal of another version is refused.
     public let version: String
@@ -70,8 +70,8 @@ public struct BatchJob: Sendable {
     ///     with a journal also for items that an earlier run did, and never before an output is safe on the disk.
     ///     Slow calls hold the items back.
     /// - Returns: What was done.
-    /// - Throws: ``BatchError`` when the journal cannot be used, or cannot be written any more. Nothing that `output` was
-    ///   called for is lost then.
+    /// - Throws: ``BatchError`` if the journal cannot be used or written. Items for which `output` was called are
+    ///   safe.
     /// - Threading: Blocks the calling thread, which should be none of the scheduler's.
     public func run(
         _ options: BatchOptions = BatchOptions(),
@@ -119,7 +119,7 @@ public struct BatchJob: Sendable {
 public struct BatchFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// How often it was tried.
     public let attempts: Int
-    /// What its last attempt threw.
+    /// The error of the last attempt.
     public let description: String
 
     init(attempts: Int, description: String) {

@@ -1,6 +1,6 @@
 public import OverdriveCore
 
-/// How a ``BatchJob`` is run. What is not set follows the machine.
+/// The settings of a ``BatchJob``'s run. Settings that are not set follow the machine.
 public struct BatchOptions: Sendable {
     /// How many items are under way at a time; nil: as many as the scheduler has workers.
     ///
@@ -19,7 +19,7 @@ public struct BatchOptions: Sendable {
     /// A run throws ``BatchError/shard(_:)`` if the number of weights differs from the number of items: shards that were cut
     /// differently would lose or repeat items.
     public var weights: [Int]?
-    /// What is told on the standard error stream meanwhile.
+    /// The messages on the standard error stream during the run.
     public var progress = BatchProgress.none
     /// Whether Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP end the run orderly.
     ///
@@ -31,7 +31,7 @@ public struct BatchOptions: Sendable {
     public var token: CancellationToken?
     /// Whether items that an earlier run gave up on are tried once more.
     public var retriesQuarantined = false
-    /// Whose workers run the items.
+    /// The scheduler whose workers run the items.
     public var scheduler = Scheduler.shared
 
     /// The options as they are listed.
@@ -65,12 +65,12 @@ public struct BatchRetry: Sendable, Equatable {
     }
 }
 
-/// What a run tells on the standard error stream.
+/// The messages of a run on the standard error stream.
 public enum BatchProgress: Sendable, Equatable {
     /// Nothing.
     case none
     /// A bar, redrawn ten times a second.
     case bar
-    /// One JSON object a second, on a line of its own.
+    /// One JSON object a second, each on one line.
     case json
 }

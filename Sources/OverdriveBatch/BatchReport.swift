@@ -1,4 +1,4 @@
-/// What a run did.
+/// The results of a run.
 ///
 ///     print(report)                       // job "thumbnails": finished, 98 of 100 items done, 2 given up, in 1.234 s
 ///     print(report.text)
@@ -37,9 +37,9 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     public var ending: Ending
     /// How many items the shard has.
     public var items = 0
-    /// Of those, the ones that have an output, those of earlier runs included.
+    /// The items that have an output, those of earlier runs included.
     public var done = 0
-    /// Of those, the ones that an earlier run did.
+    /// The items that an earlier run did.
     public var resumed = 0
     /// Items that were given up, in this run and before.
     public var quarantined: [Quarantined] = []
@@ -66,7 +66,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     public var pending: Int { items - done - quarantined.count }
     /// Items that this run did.
     public var ran: Int { done - resumed }
-    /// Of those that this run did, a second.
+    /// The items per second of this run.
     public var itemsPerSecond: Double { Double(ran) / max(seconds, 1e-9) }
 
     init(job: String, shard: Shard, ending: Ending) {

@@ -14,7 +14,7 @@ struct Kept<T>: @unchecked Sendable {
 }
 
 extension DispatchQueue {
-    /// Keeps a value with the queue, in place of the one before; nil keeps none any more.
+    /// Sets the queue's value for a key, in place of the previous one; nil removes it.
     public func setSpecific<T>(key: DispatchSpecificKey<T>, value: T?) {
         taskQueue.setSpecific(key: key.key, value: value.map(Kept.init))
     }
@@ -30,7 +30,7 @@ extension DispatchQueue {
     }
 }
 
-/// Where a caller has to be; see ``dispatchPrecondition(condition:)``.
+/// The place where a caller must be; see ``dispatchPrecondition(condition:)``.
 public enum DispatchPredicate: Sendable {
     /// In a closure of that queue, or of one that is on it.
     case onQueue(DispatchQueue)

@@ -104,7 +104,7 @@ extension DispatchQueue {
 
     // MARK: - Later
 
-    /// Submits a closure at a time of the machine's clock, which stands still while the machine is suspended.
+    /// Submits a closure at a time of the machine's clock, which stops while the machine is suspended.
     ///
     /// - Parameters:
     ///   - deadline: When; a time that has passed is at once, `.distantFuture` never.
@@ -135,7 +135,7 @@ extension DispatchQueue {
         asyncAfter(deadline: deadline, qos: execute.qos, flags: execute.flags) { execute.perform() }
     }
 
-    /// Submits a closure at a time of the wall clock, however that is set meanwhile.
+    /// Submits a closure at a time of the wall clock. The timer follows changes of that clock.
     ///
     /// - Parameters:
     ///   - wallDeadline: When; a time that has passed is at once, `.distantFuture` never.

@@ -19,10 +19,10 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     /// ``main``'s plain closures go to the main queue itself and pass it by: they are in none of its counts.
     public let taskQueue: TaskQueue
 
-    /// What the queue is called in reports and messages.
+    /// The queue's name in reports and messages.
     public let label: String
 
-    /// What the queue was given; `.unspecified` where that was nothing.
+    /// The quality of service given at creation; `.unspecified` if none was given.
     public let qos: DispatchQoS
 
     /// The queue of libdispatch's that its closures run on, where they do: the main queue's, one that somebody else
@@ -43,7 +43,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     private let suspensions = Atomic(0)
 
-    /// What a queue is like.
+    /// The attributes of a queue.
     public struct Attributes: OptionSet, Sendable {
         public let rawValue: UInt64
 
@@ -216,8 +216,8 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         taskQueue.activate()
     }
 
-    /// Keeps further closures from starting until ``resume()``. Calls nest; what runs goes on. On a shared queue it
-    /// does nothing.
+    /// Keeps further closures from starting until ``resume()``. Calls nest; running closures continue. On a shared
+    /// queue it does nothing.
     public override func suspend() {
         guard !isShared else { return }
         suspensions.add(1, ordering: .acquiringAndReleasing)
@@ -240,8 +240,8 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         trap("DispatchQueue.resume() of \"\(label)\", which is not suspended: call it once for each suspend()")
     }
 
-    /// Puts a queue that has not been activated on another one. Traps on one that is active, and for a queue that
-    /// runs on libdispatch (`main`, and those on it): give that one as `target` when the queue is made.
+    /// Puts an inactive queue on another one. Traps on an active queue, and for a target that runs on libdispatch
+    /// (`main`, and queues on it): give this `target` when the queue is made.
     public override func setTarget(queue: DispatchQueue) {
         guard !isActivated.load(ordering: .acquiring) else {
             trap(

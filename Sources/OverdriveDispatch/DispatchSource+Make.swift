@@ -42,7 +42,7 @@ extension DispatchSource {
     /// process.
     ///
     /// - Parameters:
-    ///   - identifier: The process. One that is not there any more has ended.
+    ///   - identifier: The process. If it does not exist, it counts as ended.
     ///   - eventMask: Only `.exit` can be watched.
     ///   - queue: Where the handlers run; nil: a shared one.
     public static func makeProcessSource(
@@ -88,7 +88,7 @@ extension DispatchSource {
         core.merge(data, by: |)
     }
 
-    /// What the handler will be told, in place of what it was to be; 0 tells nothing.
+    /// The data for the handler, in place of the collected data; 0 calls no handler.
     public func replace(data: UInt) {
         core.merge(data) { _, new in new }
     }

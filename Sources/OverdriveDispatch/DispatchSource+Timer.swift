@@ -16,7 +16,7 @@ extension DispatchSource {
     /// Sets a timer's times, in place of those before: `deadline`, and then whole intervals from it on.
     ///
     /// - Parameters:
-    ///   - deadline: The first time, on the machine's clock, which stands still while the machine is suspended.
+    ///   - deadline: The first time, on the machine's clock, which stops while the machine is suspended.
     ///   - interval: Between two times; `.never`: there is only one.
     ///   - leeway: By how much the times may be late, so that several timers come at once. They keep their distance.
     public func schedule(
@@ -33,8 +33,8 @@ extension DispatchSource {
         schedule(deadline: deadline, repeating: DispatchSource.interval(interval), leeway: leeway)
     }
 
-    /// The same on the wall clock: when that is set, the time that is to come moves with it, and what was passed over comes
-    /// as one event. Times are kept exactly, whatever the leeway.
+    /// The same on the wall clock. If that clock is set, the next time moves with it, and missed times come as one
+    /// event. Times are kept exactly, whatever the leeway.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)

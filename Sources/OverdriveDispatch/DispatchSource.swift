@@ -1,7 +1,7 @@
 public import Dispatch
 internal import OverdriveCore
 
-/// What a source calls.
+/// The handlers of a source.
 public typealias DispatchSourceHandler = () -> Void
 
 /// Something that happens again and again, and the handlers that are told, on a queue of ours, in its order.
@@ -31,10 +31,10 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
     /// How exactly a timer keeps its times.
     public typealias TimerFlags = Dispatch.DispatchSource.TimerFlags
 
-    /// What changes of a file can be watched; nothing watches files on Linux.
+    /// The changes of a file that can be watched; on Linux no source watches files.
     public typealias FileSystemEvent = Dispatch.DispatchSource.FileSystemEvent
 
-    /// What a process can be watched for.
+    /// The events of a process that can be watched.
     public struct ProcessEvent: OptionSet, Sendable {
         public let rawValue: UInt
 
@@ -46,20 +46,20 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
         public static let exit = ProcessEvent(rawValue: 0x8000_0000)
     }
 
-    /// What the source watches: a descriptor, a signal or a process; 0 for the others.
+    /// The watched descriptor, signal or process; 0 for other sources.
     public var handle: UInt { core.handle }
 
     /// The events that a process source asks for; 0 for the others.
     public var mask: UInt { core.mask }
 
-    /// Of the event that was told last: how often the timer was due, the sum of what was added, the bytes that can be
-    /// read, or how often the signal came.
+    /// The data of the last event: the number of due times, the sum of added numbers, the readable bytes, or the
+    /// number of signals.
     public var data: UInt { core.data }
 
     /// Whether ``cancel()`` was called.
     public var isCancelled: Bool { core.isCancelled }
 
-    /// Ends the source: no handler begins any more but the cancel handler.
+    /// Ends the source: only the cancel handler runs from now on.
     public func cancel() {
         core.cancel()
     }
@@ -84,38 +84,38 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
         core.setQueue(queue)
     }
 
-    /// What to call when something has happened.
+    /// Sets the handler for events.
     public func setEventHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
         core.set(\.eventHandler, to: SourceHandler(qos, flags, handler))
     }
 
-    /// What to call when something has happened.
+    /// Sets the handler for events.
     public func setEventHandler(handler: DispatchWorkItem) {
         core.set(\.eventHandler, to: SourceHandler(handler))
     }
 
-    /// What to call once, when the source has been cancelled and no other handler runs.
+    /// Sets the handler to call once, when the source has been cancelled and no other handler runs.
     public func setCancelHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
         core.set(\.cancelHandler, to: SourceHandler(qos, flags, handler))
     }
 
-    /// What to call once, when the source has been cancelled and no other handler runs.
+    /// Sets the handler to call once, when the source has been cancelled and no other handler runs.
     public func setCancelHandler(handler: DispatchWorkItem) {
         core.set(\.cancelHandler, to: SourceHandler(handler))
     }
 
-    /// What to call once, when the source has started.
+    /// Sets the handler to call once, when the source has started.
     public func setRegistrationHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
         core.set(\.registrationHandler, to: SourceHandler(qos, flags, handler))
     }
 
-    /// What to call once, when the source has started.
+    /// Sets the handler to call once, when the source has started.
     public func setRegistrationHandler(handler: DispatchWorkItem) {
         core.set(\.registrationHandler, to: SourceHandler(handler))
     }

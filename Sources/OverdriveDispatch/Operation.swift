@@ -52,7 +52,7 @@ open class Operation: NSObject, @unchecked Sendable {
         case veryLow = -8
         /// After `normal` ones.
         case low = -4
-        /// What an operation has that was given nothing else.
+        /// Makes an operation with default settings.
         case normal = 0
         /// Before `normal` ones.
         case high = 4
@@ -65,13 +65,13 @@ open class Operation: NSObject, @unchecked Sendable {
 
     // MARK: - What subclasses override
 
-    /// Does the work. It is over when this returns.
+    /// Does the work. The operation finishes when this returns.
     open func main() {}
 
     /// Starts the operation: calls ``main()`` unless it was cancelled, and finishes.
     ///
-    /// A queue calls it. Called by hand on an operation in no queue, it runs here and now; it traps when the operation
-    /// is not ready, runs, or is in a queue.
+    /// Called by a queue. If the program calls it on an operation in no queue, the operation runs on the calling
+    /// thread. Traps if the operation is not ready, runs, or is in a queue.
     open func start() {
         let isQueued = section { stage == .starting }
         if !isQueued, section({ stage == .new }), !isReady {
@@ -116,7 +116,7 @@ open class Operation: NSObject, @unchecked Sendable {
     /// Whether it has started and not finished.
     open var isExecuting: Bool { section { stage == .executing } }
 
-    /// Whether it is over, by itself or cancelled.
+    /// Whether the operation has finished or was cancelled.
     open var isFinished: Bool { section { stage == .finished } }
 
     /// Whether ``start()`` returns before the work is done.
@@ -159,7 +159,7 @@ open class Operation: NSObject, @unchecked Sendable {
         dependencyIsOver(op)
     }
 
-    /// What it waits for, or has waited for, in the order of asking.
+    /// The dependencies, present and past, in the order in which they were added.
     open var dependencies: [Operation] {
         section { needed }.values.sorted { $0.number < $1.number }.map(\.operation)
     }
@@ -195,14 +195,15 @@ open class Operation: NSObject, @unchecked Sendable {
     /// What it was told, and not what it has by default.
     var givenQuality: QualityOfService? { section { quality } }
 
-    /// What to call when it has finished, cancelled or not; on a shared queue. It is called once and then let go.
+    /// The closure to call when the operation has finished, cancelled or not, on a shared queue. It is called once
+    /// and then released.
     @preconcurrency
     open var completionBlock: (@Sendable () -> Void)? {
         get { section { completion } }
         set { section { completion = newValue } }
     }
 
-    /// What it is called in reports.
+    /// The operation's name in reports.
     open var name: String? {
         get { section { title } }
         set { section { title = newValue } }

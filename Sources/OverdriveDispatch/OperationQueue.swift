@@ -143,7 +143,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         set { section { quality = newValue } }
     }
 
-    /// The dispatch queue that runs the operations, or nil for one of its own. Traps while operations are in it.
+    /// The dispatch queue that runs the operations; nil for a private one. Traps while operations are in the queue.
     open var underlyingQueue: DispatchQueue? {
         get { section { given } }
         set {
@@ -164,7 +164,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     open var operationCount: Int { section { plan.count } }
 
     /// Counts finished operations, once its `totalUnitCount` was set. An operation counts if ``Operation/start()``
-    /// called its ``Operation/main()``: neither one cancelled before its start nor one with a `start()` of its own does.
+    /// called its ``Operation/main()``. Operations that were cancelled before their start, or that override
+    /// `start()`, do not count.
     open var progress: Progress {
         section {
             if let counter { return counter }

@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// What every source can do; see ``DispatchSource``.
+/// The interface of every source; see ``DispatchSource``.
 public protocol DispatchSourceProtocol: AnyObject {
     /// What to call when something has happened; nil: nothing.
     ///
@@ -54,21 +54,21 @@ public protocol DispatchSourceProtocol: AnyObject {
 }
 
 extension DispatchSourceProtocol {
-    /// What to call when something has happened.
+    /// Sets the handler for events.
     public func setEventHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
         setEventHandler(qos: qos, flags: flags, handler: handler)
     }
 
-    /// What to call once, when the source has been cancelled and no other handler runs.
+    /// Sets the handler to call once, when the source has been cancelled and no other handler runs.
     public func setCancelHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
         setCancelHandler(qos: qos, flags: flags, handler: handler)
     }
 
-    /// What to call once, when the source has started.
+    /// Sets the handler to call once, when the source has started.
     public func setRegistrationHandler(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], handler: DispatchSourceHandler?
     ) {
@@ -129,7 +129,7 @@ extension DispatchSourceTimer {
     /// Sets the times, in place of those before: `deadline`, and then whole intervals from it on.
     ///
     /// - Parameters:
-    ///   - deadline: The first time, on the machine's clock, which stands still while the machine is suspended.
+    ///   - deadline: The first time, on the machine's clock, which stops while the machine is suspended.
     ///   - interval: Between two times; `.never`: there is only one.
     ///   - leeway: By how much the times may be late, so that several timers come at once. They keep their distance.
     public func schedule(
@@ -146,7 +146,7 @@ extension DispatchSourceTimer {
         schedule(deadline: deadline, repeating: interval, leeway: leeway)
     }
 
-    /// The same on the wall clock, however that is set meanwhile.
+    /// The same on the wall clock. The timer follows changes of that clock.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)

@@ -7,10 +7,9 @@ extension DispatchQueue {
     ///
     ///     NIOThreadPool.singleton.shutdownGracefully(queue: queue.underlying) { _ in done() }
     ///
-    /// `main`'s is the main queue, a shared queue's the shared one of its quality of service; another queue has one made
-    /// at the first look. From then on what is submitted to either queue excludes what is submitted to the other just as
-    /// it would within one: a serial queue's closures never overlap the foreign blocks, and nobody need know which of
-    /// the two a closure came by.
+    /// For `main` it is the main queue, for a shared queue the shared one of its quality of service. Another queue
+    /// gets one at the first access. From then on, closures of either queue exclude each other as in one queue: a
+    /// serial queue's closures never overlap the foreign blocks.
     ///
     /// - Ordering: Each of the two keeps its own order; between them it is the order in which their turns come.
     /// - Threading: Foreign blocks run on libdispatch's threads. Take it before the queue is busy: closures that were

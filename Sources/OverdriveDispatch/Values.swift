@@ -4,7 +4,7 @@ public import OverdriveCore
 // Dispatch's own value types serve as they are: nothing of them knows a queue. They have names here so that a program
 // that imports this module alone has the whole vocabulary.
 
-/// A time of the machine's clock, which stands still while the machine is suspended. Dispatch's own.
+/// A time of the machine's clock, which stops while the machine is suspended. Dispatch's type.
 public typealias DispatchTime = Dispatch.DispatchTime
 
 /// A time of the wall clock, which somebody may set. Dispatch's own.
@@ -19,7 +19,7 @@ public typealias DispatchTimeoutResult = Dispatch.DispatchTimeoutResult
 /// How much a closure matters; a relative priority is kept and means nothing here. Dispatch's own.
 public typealias DispatchQoS = Dispatch.DispatchQoS
 
-/// What makes a submission differ from a plain one. Dispatch's own.
+/// The options of a submission. Dispatch's type.
 public typealias DispatchWorkItemFlags = Dispatch.DispatchWorkItemFlags
 
 /// Bytes in several pieces. Dispatch's own.

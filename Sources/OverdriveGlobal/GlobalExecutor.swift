@@ -30,14 +30,14 @@ public enum GlobalExecutor {
     /// Call it first thing in `main`, or in a library's initialiser. It may come later: jobs that wait in the pool
     /// of before run there, and their tasks come over at their next suspension.
     ///
-    /// - Returns: Whether tasks run on Overdrive now. False leaves the program as it was and says why, in one sentence
-    ///   (`Scheduler.onWarning`): the Swift runtime is one that this version does not know, another executor is
-    ///   the process's, or a library has taken over the runtime's hook. A second call finds it installed and does nothing.
+    /// - Returns: Whether tasks run on Overdrive now. If not, the program is unchanged, and one sentence gives the
+    ///   reason (`Scheduler.onWarning`): an unknown Swift runtime, another executor of the process, or a library that
+    ///   uses the runtime's hook. A second call returns true and does nothing.
     /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
     ///   safe as far as a store of two words is.
     /// - Cost: About 1 ms, once; no thread is started before the first job.
-    /// - Note: A task of `.utility` or `.background` that waits is moved up when somebody of a higher
-    ///   priority awaits it; one of a higher band waits for its turn.
+    /// - Note: A pending task of `.utility` or `.background` is raised if a task of higher priority awaits it.
+    ///   Pending tasks of higher bands are not raised.
     @discardableResult
     public static func install() -> Bool {
         let obstacle = state.withLock { isInstalled -> String? in

@@ -2,7 +2,7 @@
 public import Metrics
 public import OverdriveCore
 
-/// What a scheduler does, as metrics of swift-metrics: whatever backend the program has bootstrapped shows them.
+/// A scheduler's activity as metrics of swift-metrics, for any backend that the program has bootstrapped.
 ///
 ///     MetricsSystem.bootstrap(backend)
 ///     let metrics = SchedulerMetrics(of: .shared)
@@ -70,7 +70,7 @@ public final class SchedulerMetrics: Sendable {
 
     /// Sets the meters, and increments the counters by what has come since the report before.
     ///
-    /// - Ordering: None with what the scheduler does meanwhile.
+    /// - Ordering: None relative to the scheduler's work.
     /// - Threading: Any thread; reports of several threads are one after the other. A backend that calls this from inside
     ///   a report waits for itself.
     /// - Cost: Some cache lines of each worker, and the backend's for 17 metrics.

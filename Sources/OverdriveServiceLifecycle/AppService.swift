@@ -51,7 +51,7 @@ public struct AppService: Service {
 
 /// The end of an ``AppService`` took longer than its budgets.
 public struct AppOverBudget: Error, CustomStringConvertible {
-    /// What became of the app.
+    /// The outcome of the app.
     public let report: AppReport
 
     public var description: String { report.problems.joined(separator: "; ") }

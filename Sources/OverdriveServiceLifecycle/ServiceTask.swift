@@ -10,14 +10,14 @@ public import ServiceLifecycle
 ///     let server = ServiceTask(HTTPServer(pool), name: "server", dependencies: [database])
 ///     AppTasks.run(serviceProviders: [WebServices(tasks: [database, server])])
 ///
-/// The service's `run()` begins when all that the task depends on has booted. The task has booted then, or when `isReady`
-/// has returned. At the end the service is asked to shut down gracefully when all that depends on it has stopped, and the
-/// task has stopped when `run()` returns; a second signal, or its spent budget, cancels it.
+/// The service's `run()` begins when all dependencies of the task have booted. The task has booted then, or when
+/// `isReady` has returned. At the end the service is asked to shut down gracefully when all dependents have stopped.
+/// The task has stopped when `run()` returns; a second signal, or its spent budget, cancels it.
 ///
 /// A service that throws fails the boot or, later, the app; so does one that returns before it was asked to, unless it
 /// may.
 ///
-/// - Threading: `run()` is a Swift task of its own, on Swift's threads: it holds up no worker of the app's.
+/// - Threading: `run()` is a Swift task on Swift's threads and holds no worker of the app.
 public final class ServiceTask: AppTask, @unchecked Sendable {
     /// Why `run()` is to end.
     private enum Ending { case asked, notReady }

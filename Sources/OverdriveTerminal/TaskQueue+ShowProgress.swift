@@ -7,8 +7,8 @@ public import OverdriveCore
 #endif
 
 extension TaskQueue {
-    /// Shows the progress as one line on the standard error stream until all of it has ended, where that is a
-    /// terminal; elsewhere it just waits.
+    /// Shows the progress as one line on the standard error stream until all closures have finished. If the stream is
+    /// not a terminal, the call only waits.
     ///
     ///     queue.trackProgress(total: files.count)
     ///     for file in files { queue.async { convert(file) } }

@@ -92,7 +92,7 @@ extension Task {
         retry(RetryPolicy(times: times))
     }
 
-    /// Attempts the task again when it fails and the policy says so, through its queue.
+    /// Attempts the task again, through its queue, if it fails and the policy allows it.
     ///
     /// - Returns: The task.
     /// - Ordering: Counts for failures from here on; a later call replaces it.

@@ -1,7 +1,7 @@
 internal import OverdriveCore
 internal import Synchronization
 
-/// What has to hold for a task to run. It is asked once, after the task's dependencies and before its body.
+/// A condition for a task to run. It is evaluated once, after the task's dependencies and before its body.
 ///
 ///     struct Reachable: TaskCondition {
 ///         let host: String
@@ -70,7 +70,7 @@ extension CallbackTaskCondition {
     }
 }
 
-/// What a condition says.
+/// The result of a condition.
 public enum TaskConditionResult: Sendable {
     /// It holds.
     case satisfied
@@ -80,7 +80,7 @@ public enum TaskConditionResult: Sendable {
 
 /// Why a task did not run.
 public enum TaskConditionError: Error {
-    /// What the conditions that did not hold said, in the order in which they were added.
+    /// The results of the failed conditions, in the order in which they were added.
     case combined(errors: [any Error])
     /// A condition let go of its closure without an answer.
     case unanswered(condition: String)
@@ -127,7 +127,7 @@ extension AnyTask {
         extras?.removeAll(of: \.conditions) { $0 is C } ?? false
     }
 
-    /// What the conditions that did not hold said.
+    /// The results of the failed conditions.
     public final var conditionErrors: [any Error] {
         extras?.locked { $0.conditionErrors } ?? []
     }

@@ -5,8 +5,8 @@ internal import Synchronization
 public struct DependencyError: Error, CustomStringConvertible {
     /// The dependency's name in quotation marks, or its type.
     public let dependency: String
-    /// What began it: the dependency's error, or `CancellationError`; where the dependency did not run because of
-    /// one of its own, that one's, and so on.
+    /// The first cause: the dependency's error, or `CancellationError`. If the dependency did not run because of
+    /// another one, the cause is that one's.
     public let underlying: any Error
 
     init(dependency: String, error: any Error) {
@@ -19,9 +19,9 @@ public struct DependencyError: Error, CustomStringConvertible {
 }
 
 extension AnyTask {
-    /// What a dependent asks of a dependency.
+    /// The demand of a dependent on a dependency.
     public enum DependencyRequirement: Sendable {
-        /// That it is over, however it ended.
+        /// The dependency has finished, with any outcome.
         case finish
         /// That it succeeded; else the dependent fails with ``DependencyError``.
         case success
@@ -43,8 +43,8 @@ extension AnyTask {
     /// - Ordering: What the dependency's body wrote is visible to this task's. Handlers of the dependency come before.
     /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
     ///   shows the path.
-    /// - Cost: One allocation. Where both tasks were part of a graph before, the dependency's ancestors are
-    ///   searched for a circle.
+    /// - Cost: One allocation. If both tasks were part of a graph before, the dependency's ancestors are searched for
+    ///   a circle.
     @discardableResult
     public final func add(
         dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
@@ -118,7 +118,7 @@ extension AnyTask {
         return removed.count
     }
 
-    /// What the task waits for, or has waited for, in the order in which it was added; none once it is over.
+    /// The dependencies, present and past, in the order in which they were added; none once the task has finished.
     public final var dependencies: [AnyTask] {
         edges.withLock { list in
             var all: [AnyTask] = []

@@ -1,7 +1,7 @@
 internal import OverdriveCore
 internal import Synchronization
 
-/// What a ``TaskGroup`` can hold: a task, or another group.
+/// A member of a ``TaskGroup``: a task, or another group.
 public protocol TaskGroupMember: AnyObject, Sendable {
     /// Starts it, as `Task.start()` does.
     func start()
@@ -14,12 +14,12 @@ public protocol TaskGroupMember: AnyObject, Sendable {
 ///     let group = TaskGroup(policy: .ignore)
 ///     fetchIssues().onUpdate { show($0) }.registerIn(group, taskId: "issues")
 ///
-/// A group is a way to tie work to the life of an object. It cancels what it holds when it goes, whoever else
-/// holds it, and lets go of a task when that is over.
+/// A group ties work to the life of an object. When the group is released, it cancels its tasks, whoever else holds
+/// them. It releases each task when the task has finished.
 ///
 /// - Threading: Safe from any thread.
 public final class TaskGroup: TaskGroupMember {
-    /// What becomes of a task whose name is taken by one that is not over.
+    /// The treatment of a task with the name of an unfinished task.
     public enum Policy: Sendable {
         /// The new one is not started, and not held.
         case ignore
@@ -27,7 +27,7 @@ public final class TaskGroup: TaskGroupMember {
         case replace
     }
 
-    /// What becomes of a second task of a name.
+    /// The treatment of a second task of a name.
     public let policy: Policy
 
     /// Whether tasks are started when they are registered; else by ``start()``.
@@ -57,12 +57,13 @@ public final class TaskGroup: TaskGroupMember {
         content.withLock { $0.members.values.sorted { $0.number < $1.number }.map(\.member) }
     }
 
-    /// Holds a task, whatever its result, until it is over, and starts it.
+    /// Starts a task and holds it until it has finished, whatever its result.
     ///
     /// - Parameters:
     ///   - task: A task that has not begun, or one that has: it is held all the same.
     ///   - taskId: A name that one member at a time has; nil for none.
-    /// - Returns: Whether it is held: false where a task of that name goes on and the policy is `.ignore`.
+    /// - Returns: Whether the group holds the task: false if an unfinished task has that name and the policy is
+    ///   `.ignore`.
     /// - Ordering: The task is held before it is started; one that it replaces is cancelled before that.
     /// - Threading: Any thread, on which a task may begin that is started here.
     /// - Cost: A lock, and a handler of the task.

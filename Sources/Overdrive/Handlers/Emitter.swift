@@ -2,7 +2,7 @@ internal import OverdriveCore
 internal import Synchronization
 
 extension Task {
-    /// What a progressive body says about its task.
+    /// Reports the updates and the outcome of a progressive body.
     public enum Event: Sendable {
         /// There is a value, and there may be others.
         case update(T)
@@ -23,10 +23,10 @@ extension Task {
 
     /// How a progressive body speaks: `emit(.update(x))`.
     ///
-    /// An emitter belongs to one attempt, and does not keep its task: what it says after the attempt's end is
-    /// ignored. When everybody who kept it beyond the body's return has let go of it, and none has said the end, the
-    /// attempt fails with ``TaskError/abandoned``: a lost callback leaves nobody waiting. A body that does not keep it
-    /// leaves the end to `finish(with:)`.
+    /// An emitter belongs to one attempt, and does not keep its task. Calls after the attempt's end are ignored. If
+    /// all references to a kept emitter are released without an outcome, the attempt fails with
+    /// ``TaskError/abandoned``, so a lost callback leaves no waiter. If the body does not keep the emitter,
+    /// `finish(with:)` ends the task.
     ///
     /// - Threading: Any thread, any number of them.
     public final class Emitter: Sendable {
@@ -99,11 +99,11 @@ extension Task {
     ///         return { request.cancel() }
     ///     }
     ///
-    /// - Parameter start: Begins the work, and returns what cleans up after it. The cleanup runs once at the end of
-    ///   the attempt, whatever it is: outcome, failure, cancellation, or nobody holding the task any more.
+    /// - Parameter start: Begins the work, and returns the cleanup. The cleanup runs once at the end of the attempt:
+    ///   outcome, failure, cancellation, or release of the task.
     /// - Ordering: `start` is called once for each attempt, the cleanup once after each.
-    /// - Threading: `start` runs where the task does, the cleanup on the thread that ends the attempt, or that lets go
-    ///   of the task.
+    /// - Threading: `start` runs where the task does. The cleanup runs on the thread that ends the attempt or
+    ///   releases the task.
     /// - Cost: The task and the closure; an emitter for each attempt, and a task's extras with the first event.
     public convenience init(_ start: @escaping @Sendable (Emitter) -> sending (() -> Void)) {
         self.init(body: .progressive(start))
@@ -128,7 +128,7 @@ extension Task {
         }
     }
 
-    /// What no closure is that a program would write: see ``init(_:value:_:)``.
+    /// A type that no program's closure has: see ``init(_:value:_:)``.
     public typealias NoClosure = (Never) -> Void
 
     /// A task that has nothing to do but fail.

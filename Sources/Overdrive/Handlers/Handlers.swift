@@ -1,7 +1,7 @@
 internal import OverdriveCore
 internal import Synchronization
 
-/// What is to be called when a task's outcome is there.
+/// The calls that are due when a task has its outcome.
 @usableFromInline
 @safe enum Handler<T: Sendable> {
     case value((T) -> Void)
@@ -117,14 +117,14 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
     enum Event {
         /// A handler comes, and is owed the last update.
         case subscribe(Subscription<T>)
-        /// What an emitter of the attempt says.
+        /// The events of the attempt's emitter.
         case update(T, attempt: UInt16)
         /// The same, unless `isWanted` returns false by then.
         case updateIf(T, attempt: UInt16, isWanted: () -> Bool)
         case failureIf(any Error, attempt: UInt16, isWanted: () -> Bool)
         case outcome(Result<T, any Error>, attempt: UInt16)
         case completion(attempt: UInt16)
-        /// What is to come behind those before.
+        /// Events that come after the earlier ones.
         case call(() -> Void)
     }
 

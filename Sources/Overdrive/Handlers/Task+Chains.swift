@@ -7,7 +7,7 @@ internal import Synchronization
 /// instead. A chain may be as long as memory allows, and so may a loop whose `then` leads to the next round: neither takes
 /// more stack than a short one.
 extension Task {
-    /// A task that goes on with this one's value.
+    /// A task that continues with this task's value.
     ///
     ///     let count = download.then { data in try decode(data).count }
     ///
@@ -31,7 +31,7 @@ extension Task {
         })
     }
 
-    /// A task that goes on with the task that this one's value leads to.
+    /// A task that continues with the task that a closure makes from this task's value.
     ///
     ///     let page = login.then { session in fetchPage(session) }
     ///
@@ -83,7 +83,7 @@ extension Task {
         })
     }
 
-    /// A task that goes on with another one in place of this one's error. Cancellation is passed on.
+    /// A task that continues with another task in place of this one's error. Cancellation is passed on.
     ///
     /// - Ordering: The other task begins when this one's error is there.
     /// - Threading: `transform` runs on the thread that brings the error; the task that it returns on the new task's
@@ -197,7 +197,7 @@ extension Task {
         })
     }
 
-    /// The outcome of whichever task is over first. The others are cancelled.
+    /// The outcome of the first task to finish. The others are cancelled.
     ///
     /// - Parameter tasks: None of them fails with ``TaskError/nothingToDo``.
     /// - Ordering: They run beside each other, and begin in their order.

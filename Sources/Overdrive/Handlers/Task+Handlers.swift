@@ -111,7 +111,7 @@ extension Task {
         onError(on: actor, body)
     }
 
-    /// Calls `body` when the task is over, whatever its outcome.
+    /// Calls `body` when the task has finished, whatever its outcome.
     ///
     ///     task.onCompletion { spinner.stop() }
     ///
@@ -127,7 +127,7 @@ extension Task {
         return self
     }
 
-    /// Calls `body` with the outcome when the task is over.
+    /// Calls `body` with the outcome when the task has finished.
     ///
     /// - Ordering: In the order in which handlers were added; before dependents.
     /// - Threading: On the thread that finishes the task; a late one on the caller's.
@@ -138,7 +138,7 @@ extension Task {
         return self
     }
 
-    /// Calls `body` on a queue when the task is over.
+    /// Calls `body` on a queue when the task has finished.
     ///
     /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
     /// - Threading: Where the queue's closures run.
@@ -148,7 +148,7 @@ extension Task {
         onCompletion { queue.call { body() } }
     }
 
-    /// Calls `body` on the main actor when the task is over.
+    /// Calls `body` on the main actor when the task has finished.
     ///
     /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
     /// - Threading: The main thread.

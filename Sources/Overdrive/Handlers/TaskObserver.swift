@@ -30,10 +30,10 @@ extension TaskObserver {
 
 /// Is told which tasks come to a queue, and how they go. Every method has a default that does nothing.
 ///
-/// - Ordering: Of each task that comes it is told all: `didAdd`, then `willFinish`, then `didFinish`, once each. Of one
-///   that was cancelled before it came it is told nothing, nor of one that came before it was the queue's delegate; and
-///   of one that came while it was, it is told the rest even if the queue has another delegate by then, or none. Where a
-///   task ends while it is being added, the last two come after the first, when the outcome is there already.
+/// - Ordering: The delegate gets all calls for each task that is added to the queue: `didAdd`, then `willFinish`,
+///   then `didFinish`, once each. It gets none for a task that was cancelled or added before the delegate was set. If
+///   the queue gets another delegate, this one still gets the remaining calls. If a task finishes while it is being
+///   added, the last two follow the first, when the outcome is already there.
 public protocol TaskQueueDelegate: AnyObject, Sendable {
     /// A task is about to be added: by the program, or because a dependent of it was, which brings it along.
     func didAdd<T>(task: Task<T>, to queue: TaskQueue)

@@ -45,7 +45,7 @@ extension AnyTask {
         set { fatalError("unavailable") }
     }
 
-    /// What an operation's priorities are taken for, so that the compiler says what to write.
+    /// The type of an operation's priorities, so that the compiler names the replacement.
     public enum SpelledPriority: Sendable {
         case veryLow, low, normal, high, veryHigh
     }

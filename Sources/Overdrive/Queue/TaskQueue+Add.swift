@@ -5,10 +5,11 @@ extension TaskQueue {
     ///
     ///     queue.add(task: GetLogoTask())
     ///
-    /// The queue keeps the task until it is over. A task that was cancelled before is over already.
+    /// The queue keeps the task until it has finished. A task that was cancelled before has finished already.
     ///
-    /// - Parameter task: A task that no program has added or started, else it traps. One that was brought along by a
-    ///   dependent, and has not begun, runs here, too; that one's queue keeps it until it is over.
+    /// - Parameter task: A task that no program has added or started; otherwise the call traps. A dependency that
+    ///   came with its dependent, and has not begun, runs on this queue; its first queue keeps it until it has
+    ///   finished.
     /// - Ordering: As a closure's, from when the task waits for nothing.
     /// - Threading: Any thread.
     /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or

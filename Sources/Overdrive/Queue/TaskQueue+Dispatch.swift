@@ -8,10 +8,9 @@ extension TaskQueue {
     ///     queue.async(group: group) { legacy.save() }
     ///     await queue.drained()
     ///
-    /// Order, width and threads are the dispatch queue's; groups, work items, timers, `run`, `drained()` and
-    /// specific values are Overdrive's. `pendingTaskCount` and `drained()` tell of what was submitted
-    /// through this queue. What only the dispatch queue can do, such as suspending, limiting and taking
-    /// closures back, traps here with a sentence.
+    /// The dispatch queue decides order, width and threads. Groups, work items, timers, `run`, `drained()` and
+    /// specific values are Overdrive's. `pendingTaskCount` and `drained()` cover submissions through this queue.
+    /// Suspending, limiting and cancelling trap, because only the dispatch queue could do this.
     ///
     /// - Parameter queue: Where closures run. `DispatchQueue.main` gives a queue like `TaskQueue.main`.
     /// - Ordering: The dispatch queue's.

@@ -2,8 +2,8 @@ internal import OverdriveCore
 internal import Synchronization
 
 extension AnyTask: CustomStringConvertible {
-    /// A number that no other task of the process has, by which one is told from others of its type: 1 for the first one
-    /// that was asked for it, and so on.
+    /// A number that is unique in the process, to distinguish tasks of one type: 1 for the first task that was asked,
+    /// and so on.
     ///
     ///     logger.debug("\(task.taskIdentifier) waits")
     ///
@@ -28,8 +28,8 @@ extension AnyTask: CustomStringConvertible {
         set { change(.time) { $0.isTimed = newValue } }
     }
 
-    /// How long the last attempt has taken: from the beginning of its body to the outcome, or to now. nil for a task that
-    /// is not timed or has not begun.
+    /// The duration of the last attempt: from the start of its body to the outcome, or to now. nil for a task that is
+    /// not timed or has not begun.
     ///
     ///     task.isTimed = true
     ///     queue.add(task: task)

@@ -149,8 +149,8 @@ internal import Synchronization
     /// `Cancellation.isRequested` turn true and `onCancel` handlers are called; the task finishes when the
     /// body does. The outcome is `.failure(CancellationError())`. Afterwards nothing happens.
     ///
-    /// - Ordering: A body that begins meanwhile is told, or does not begin. `onCancel` handlers come before the
-    ///   outcome. Called inside 64 or more handlers and bodies, it returns before both.
+    /// - Ordering: A body that starts during the call sees the cancel, or does not start. `onCancel` handlers come
+    ///   before the outcome. Inside 64 or more nested handlers and bodies, the call returns before both.
     /// - Threading: Any thread; handlers may run on it.
     /// - Cost: One locked instruction, and the handlers.
     public final func cancel() {
@@ -162,12 +162,12 @@ internal import Synchronization
         }
     }
 
-    /// Starts the task without a queue: on the calling thread when nothing is to be waited for, else on
-    /// `TaskQueue.global(qos:)`. Where bodies and handlers start further tasks inside one another, those more than 64 deep
-    /// run there too. A task that was started or added before goes on as it is.
+    /// Starts the task without a queue: on the calling thread if the task waits for nothing, otherwise on
+    /// `TaskQueue.global(qos:)`. Tasks that are started more than 64 levels deep inside bodies and handlers run there
+    /// too. A task that was started or added before is not affected.
     ///
-    /// A started task is cancelled when nobody holds it any more; a queue keeps its tasks. Tasks that wait for it hold
-    /// it as long as its body runs, or has kept its emitter.
+    /// A started task is cancelled when its last reference is released; a queue keeps its tasks. Dependents hold the
+    /// task while its body runs, or while a body keeps its emitter.
     ///
     /// - Ordering: Its body, outcome and handlers are over when this returns, where nothing is waited for and the body
     ///   ends the task.
@@ -564,7 +564,7 @@ internal import Synchronization
     enum TypedNotice {
         /// Publish an error. This thread has settled the outcome, and prepared the publishing.
         case failure(any Error)
-        /// Have this called when the task is over.
+        /// Calls this when the task has finished.
         case whenOver(@Sendable () -> Void)
         case observers([any TaskObserver], ObserverEvent)
         case delegate(any TaskQueueDelegate, QueueTasks.DelegateEvent, TaskQueue)

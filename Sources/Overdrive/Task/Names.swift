@@ -48,7 +48,7 @@ extension Task where T == Never {
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
-    /// - Ordering: Not before the time is over.
+    /// - Ordering: Not before the time has passed.
     /// - Threading: Any task of Swift's; no thread is held.
     /// - Cost: As of Swift's.
     public static func sleep(nanoseconds: UInt64) async throws {
@@ -58,7 +58,7 @@ extension Task where T == Never {
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
-    /// - Ordering: Not before the time is over.
+    /// - Ordering: Not before the time has passed.
     /// - Threading: Any task of Swift's; no thread is held.
     /// - Cost: As of Swift's.
     public static func sleep<C: Clock>(

@@ -2,12 +2,12 @@ public import OverdriveCore
 internal import Synchronization
 
 extension Task {
-    /// The value, when the task is over.
+    /// The value, when the task has finished.
     ///
     ///     let logo = try await queue.add { try loadLogo() }.value
     ///
-    /// The caller's cancellation leaves the task alone; see ``value(cancelling:)``. Where nobody has added or started the task
-    /// five seconds later, a warning says so (`Scheduler.onWarning`).
+    /// The caller's cancellation does not affect the task; see ``value(cancelling:)``. If the task was neither added
+    /// nor started five seconds later, a warning names it (`Scheduler.onWarning`).
     ///
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     public final var value: T {
@@ -18,23 +18,23 @@ extension Task {
         }
     }
 
-    /// The value, when the task is over, cancelling the task when the caller is cancelled.
+    /// The value, when the task has finished. Cancels the task if the caller is cancelled.
     ///
     /// - Parameter cancelling: Whether the caller's cancellation cancels the task.
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     /// - Ordering: What the body wrote is visible.
     /// - Threading: Any task of Swift's; no thread is held.
-    /// - Cost: A load where the task is over; else a handler, a suspension and a cancellation handler.
+    /// - Cost: A load if the task has finished; otherwise a handler, a suspension and a cancellation handler.
     public final func value(cancelling: Bool) async throws -> T {
         guard cancelling else { return try await value }
         return try await withTaskCancellationHandler { try await value } onCancel: { cancel() }
     }
 
-    /// The outcome, when the task is over.
+    /// The outcome, when the task has finished.
     ///
     /// - Ordering: What the body wrote is visible.
     /// - Threading: Any task of Swift's; no thread is held. The caller's cancellation leaves the task alone.
-    /// - Cost: A load where the task is over; else a handler and a suspension.
+    /// - Cost: A load if the task has finished; otherwise a handler and a suspension.
     public final func result() async -> Result<T, any Error> {
         do { return .success(try await value) } catch { return .failure(error) }
     }
@@ -44,9 +44,8 @@ extension Task {
     ///
     ///     for try await list in issues.updates { show(list) }
     ///
-    /// A loop that is left early, or whose task is cancelled, ends its own listening: the task keeps nothing for it, and
-    /// goes on. One that is slower than the task misses updates: of those that it has not taken the newest 1,024 wait
-    /// for it; see ``updates(bufferingPolicy:)``.
+    /// A loop that is left early, or whose task is cancelled, stops listening; the task continues. A loop that is
+    /// slower than the task misses updates. The newest 1,024 wait for it; see ``updates(bufferingPolicy:)``.
     ///
     /// - Throws: The task's error, as the end of the stream.
     public final var updates: AsyncThrowingStream<T, any Error> {
@@ -94,27 +93,27 @@ extension Task {
         typedExtrasIfAny?.typed { $0.lastUpdate != nil && $0.endedWithUpdate } ?? false
     }
 
-    /// Blocks until the task is over, but no longer than `timeout`.
+    /// Blocks until the task has finished, or until `timeout` has passed.
     ///
     /// - Parameter timeout: How long to wait; zero or less only looks.
-    /// - Returns: `.success` when it is over, however it ended.
+    /// - Returns: `.success` if the task has finished, with any outcome.
     /// - Ordering: After `.success` what the body wrote is visible.
-    /// - Threading: On a worker another one takes its place meanwhile. In the task's own body it waits for nothing but
-    ///   the timeout, unless somebody else finishes the task.
-    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
+    /// - Threading: Any thread. A spare replaces a waiting worker. In the task's body it waits for the timeout,
+    ///   unless another thread finishes the task.
+    /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
         isFinished ? .success : completionGroup().wait(overriding: assignedQueue, qos, timeout: timeout)
     }
 
-    /// Blocks until the task is over.
+    /// Blocks until the task has finished.
     ///
     /// - Returns: The value.
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     /// - Ordering: What the body wrote is visible.
     /// - Threading: As ``AnyTask/waitUntilFinished()``.
-    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
+    /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait() throws -> T {
@@ -126,14 +125,13 @@ extension Task {
 }
 
 extension AnyTask {
-    /// Blocks until the task is over.
+    /// Blocks until the task has finished.
     ///
     /// - Ordering: What the body wrote is visible.
-    /// - Threading: Any thread; on a worker another one takes its place meanwhile. In the task's own body, in its branches,
-    ///   and in what it has called or started on its thread, the task would wait for itself: it traps, unless the outcome
-    ///   is there. It traps, too, in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which the task calls before
-    ///   its end.
-    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
+    /// - Threading: Any thread. A spare replaces a waiting worker. Traps if the task would wait for itself: in its
+    ///   body, its branches, and code that it called or started on its thread. A body whose outcome is there may
+    ///   wait. Traps also in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which run before the end.
+    /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await task.result(), or await queue.drained() for an AnyTask")
     public final func waitUntilFinished() {
         waitUntilFinished(calledAs: "waitUntilFinished()")

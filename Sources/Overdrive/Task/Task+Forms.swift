@@ -16,8 +16,8 @@ extension Task {
     ///     let sum = Task.inline { try numbers.reduce(0, add) }
     ///     queue.add(task: sum)
     ///
-    /// - Parameter body: The work; its return is the value, its error the failure. It may be called again after a
-    ///   failure, where ``retry(_:)-(Int)`` says so.
+    /// - Parameter body: The work. Its return is the value, its error the failure. It may be called again after a
+    ///   failure if ``retry(_:)-(Int)`` allows it.
     /// - Ordering: The body runs when the task waits for nothing and its turn has come.
     /// - Threading: Any thread; the body runs on a worker, or where the task is started.
     /// - Cost: Two allocations: the task, and the closure's captures.
@@ -51,8 +51,8 @@ extension Task {
     ///
     /// Cancelling the task cancels the Swift task in which the body runs.
     ///
-    /// - Ordering: The body begins when the task waits for nothing and its turn has come; the task keeps its place in a
-    ///   queue that limits how many run until the body returns.
+    /// - Ordering: The body begins at the task's turn, when the task waits for nothing. In a limited queue the task
+    ///   keeps its place until the body returns.
     /// - Threading: The body runs on the queue's scheduler as its task executor.
     /// - Cost: The task, the closure, and a Swift task for each attempt.
     public static func async(_ body: @escaping @Sendable () async throws -> T) -> Task<T> {
@@ -135,7 +135,7 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     }
 }
 
-/// What old code subclasses: a task without a value.
+/// The base class of old code: a task without a value.
 public typealias InlineTaskBase = Task<Void>
 
 /// A task of several blocks, which run at the same time and are the task's work together.
@@ -144,7 +144,8 @@ public typealias InlineTaskBase = Task<Void>
 ///     task.addExecutionBlock { loadSounds() }
 ///     queue.add(task: task)
 ///
-/// - Ordering: The task is over when every block is. Blocks that have not begun when it is cancelled are left out.
+/// - Ordering: The task finishes when every block has. Blocks that have not begun when the task is cancelled do not
+///   run.
 /// - Threading: The first block runs where the task does, the others on its scheduler's workers.
 public final class BlockTask: Task<Void>, @unchecked Sendable {
     // The blocks are behind the lock.

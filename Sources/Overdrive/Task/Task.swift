@@ -18,12 +18,12 @@ internal import Synchronization
 ///         }
 ///     }
 ///
-/// - Ordering: At the end: willFinish observers, the result, handlers in registration order, didFinish
-///   observers, dependents. What happened before the task was added is visible to its body; what the body wrote
-///   is visible to whoever sees the outcome.
+/// - Ordering: At the end: willFinish observers, the result, handlers in registration order, didFinish observers,
+///   dependents. Writes before the task was added are visible to its body. Writes of the body are visible to every
+///   reader of the outcome.
 /// - Threading: Safe from any thread.
-/// - Cost: One allocation and one for the closure; no lock for a task without dependencies or conditions and
-///   with at most one handler but in its queue's bookkeeping.
+/// - Cost: One allocation and one for the closure. A task without dependencies or conditions, and with at most one
+///   handler, takes only its queue's lock.
 open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     // What AnyTask says holds here: `body` belongs to whoever is inside it and then to whoever has the action
     // dropBody, `slot` to whoever claimed it and then to the publisher, `value` is written by the publisher
@@ -33,7 +33,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     // takes longer than all the rest of a task: so it is kept off everybody's path. What a closure task does with its
     // result is inlinable, and comes with the task from where T is known: the conductor.
 
-    /// What the result of the task is called in old code.
+    /// The name of the result type in old code.
     public typealias ResultType = T
 
     @usableFromInline
@@ -79,8 +79,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         super.init()
     }
 
-    /// A task whose body is an override of ``run()``, with what it depends on, who observes it, and its conditions. A
-    /// subclass has it, too, if it declares no initializers of its own or overrides `init()`.
+    /// A task whose body is an override of ``run()``, with dependencies, observers and conditions. A subclass
+    /// inherits this initializer if it declares none or overrides `init()`.
     ///
     ///     let logo = GetLogoTask(dependencies: [login], observers: [Stopwatch()], conditions: [IsOnline()])
     ///
@@ -136,7 +136,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// Ends the task's attempt with a result. The first call counts.
     ///
     /// - Parameter result: `.value(x)` or `.error(e)`, as well as `.success(x)` or `.failure(e)`. A failure begins
-    ///   the next attempt where ``retry(_:)-(Int)`` says so. A cancelled task's result is discarded.
+    ///   the next attempt if ``retry(_:)-(Int)`` allows it. A cancelled task's result is discarded.
     /// - Returns: Whether this call ended the attempt.
     /// - Ordering: willFinish observers, the result, handlers in registration order, didFinish observers, dependents.
     /// - Threading: Any thread. Handlers run on it.

@@ -138,7 +138,7 @@ extension AnyTask {
         name.map { "\"\($0)\"" } ?? "a \(type(of: self))"
     }
 
-    /// What the task is called in messages; nil unless it was set.
+    /// The task's name in messages; nil unless it was set.
     public final var name: String? {
         get { extras?.locked { $0.name } }
         set { makeExtras().locked { $0.name = newValue } }

@@ -79,7 +79,7 @@ struct TaskState: Equatable, Sendable {
         case gainDependent
         /// A condition is added.
         case condition
-        /// A dependency has finished or was removed, or the linking of them is over.
+        /// A dependency has finished or was removed, or all of them are linked.
         case release
         /// The conditions hold.
         case conditionsMet

@@ -10,9 +10,9 @@ extension TaskQueue {
     ///         nonisolated func flush() { queue.sync { assumeIsolated { $0.write() } } }
     ///     }
     ///
-    /// The actor's jobs and the queue's closures run one at a time, each in the order of its submission. What runs on
-    /// the queue, in a closure or in ``sync(flags:execute:)``, is inside the isolation of its actors: `assumeIsolated`
-    /// and `preconditionIsolated` hold there. Several actors may share a queue. It lives as long as this is kept.
+    /// The actor's jobs and the queue's closures run one at a time, in the order of submission. Closures of the
+    /// queue, and of ``sync(flags:execute:)``, are in the isolation of its actors: `assumeIsolated` and
+    /// `preconditionIsolated` hold there. Several actors may share a queue. The executor keeps the queue alive.
     ///
     /// The queue's suspension and quality of service hold for the actor's jobs; a task's priority above `.medium`
     /// raises its jobs. ``cancelAll()`` and pending limits

@@ -19,7 +19,7 @@ public struct Machine: Sendable {
     /// The NUMA nodes, at least one, ordered by their number; those without a usable CPU too.
     public let nodes: [Node]
 
-    /// What limits this process.
+    /// The limits of this process.
     public let limits: Limits
 
     /// Physical cores that have a usable CPU, at least 1.
@@ -52,8 +52,8 @@ public struct Machine: Sendable {
     ///
     /// - Parameter root: A directory that holds a `proc` and a `sys`; nil for the machine that this
     ///   process runs on.
-    /// - Throws: ``Failure`` when there is nothing to read at `root`. What a readable root does not tell
-    ///   is assumed to be plain, whatever nonsense it holds.
+    /// - Throws: ``Failure`` if nothing is readable at `root`. Missing or malformed facts of a readable root get
+    ///   plain defaults.
     /// - Ordering: A snapshot: what changes later is not in it.
     /// - Threading: Any thread, which reads files.
     /// - Cost: About a millisecond on a small machine, and memory for each CPU.
@@ -87,7 +87,7 @@ public struct Machine: Sendable {
         snapshot.explanation(requested: Int32(clamping: max(1, workers)), roundingDown: false)
     }
 
-    /// Where each of `workers` workers would live.
+    /// The places of `workers` workers.
     ///
     /// - Parameters:
     ///   - policy: `none`, `node`, `core` or `automatic`.
@@ -134,7 +134,7 @@ extension Machine {
         public let distances: [Int]
     }
 
-    /// What limits this process.
+    /// The limits of this process.
     public struct Limits: Sendable, Hashable {
         /// CPUs of the whole machine; nil when unknown.
         public let onlineCount: Int?
@@ -154,7 +154,7 @@ extension Machine {
         public let note: String?
     }
 
-    /// Where workers would live.
+    /// The places of workers.
     public struct Plan: Sendable, Hashable {
         /// One worker's place.
         public struct Seat: Sendable, Hashable {

@@ -3,15 +3,14 @@ public import CScheduler
 // Several branches from one frame: one closure that is told which of them it is, so that none has to be made for each.
 
 extension Parallel {
-    /// Runs a closure once for each of a few numbers, at the same time as far as workers are free, and combines what
-    /// the calls return.
+    /// Runs a closure once for each of a few numbers, in parallel if workers are free, and combines the results.
     ///
     ///     func count(_ node: Node) -> Int {
     ///         Parallel.join(count: node.children.count, 1, +) { i in count(node.children[i]) }
     ///     }
     ///
-    /// Each call is a fork of its own, as in a join of two: for the children of a node or the moves in a position, of
-    /// which each may be much work. For numbers of which each is little there is `reduce`.
+    /// Each call is a separate fork, as in a join of two. Use it for the children of a node or the moves in a
+    /// position, where each may be much work. For many small pieces of work, use `reduce`.
     ///
     /// Capture a large value by a pointer. Swift copies a captured `InlineArray` element by element at each level:
     ///
@@ -24,15 +23,15 @@ extension Parallel {
     ///   - count: How many calls.
     ///   - end: What the last result is combined with, and the result for no calls at all.
     ///   - combine: Combines a result with what came of those behind it. It runs here.
-    ///   - branch: Called with each number below `count`: here with the last, and then with those before it that
-    ///     nobody has taken; elsewhere with the others, the first first.
+    ///   - branch: Called with each number below `count`. The calling thread starts with the last number and
+    ///     continues downwards; other threads start with the first.
     /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`: in this order always, so that it has the same bits
     ///   on any number of workers.
-    /// - Ordering: Calls come in any order. What they wrote is visible afterwards.
+    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part. While it waits for a call, it runs only what that has forked.
-    /// - Cost: Some two nanoseconds for each call that nobody takes: no allocation, no locked instruction. However
-    ///   many calls there are, a level of nesting takes one frame, and 32 bytes for each that waits, of which there
-    ///   are 1,023 at most. A result of more than 16 bytes takes an allocation where its branch was taken.
+    /// - Cost: About two nanoseconds for each call that no thief takes: no allocation, no locked instruction. A level
+    ///   of nesting takes one frame, and 32 bytes for each waiting call, of which there are at most 1,023. A stolen
+    ///   branch with a result of more than 16 bytes takes one allocation.
     @inlinable
     @inline(__always)
     public static func join<R: Sendable>(
@@ -60,8 +59,8 @@ extension Parallel {
         return all
     }
 
-    /// Runs a closure that may throw once for each of a few numbers, at the same time as far as workers are free, and
-    /// combines what the calls return.
+    /// Runs a throwing closure once for each of a few numbers, in parallel if workers are free, and combines the
+    /// results.
     ///
     ///     let size = try Parallel.join(count: entries.count, 0, +) { i in try sizeOnDisk(entries[i]) }
     ///
@@ -73,7 +72,7 @@ extension Parallel {
     /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`.
     /// - Throws: The first error. Calls that had not begun then do not begin, and in those that run
     ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
-    /// - Ordering: Calls come in any order. What they wrote is visible afterwards.
+    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: One allocation more than without errors, and some 20 ns for each call.
     @inlinable
@@ -83,8 +82,7 @@ extension Parallel {
         try Parallel().join(count: count, end, combine, branch)
     }
 
-    /// Runs a closure once for each of a few numbers, at the same time as far as workers are free, and combines what
-    /// the calls return, as the value says.
+    /// Runs a closure once for each of a few numbers, with the settings of this value, and combines the results.
     ///
     ///     let size = try Parallel(token: token).join(count: entries.count, 0, +) { i in try sizeOnDisk(entries[i]) }
     ///
@@ -95,7 +93,7 @@ extension Parallel {
     ///   - branch: Called with each number below `count`, unless the operation ends early.
     /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`.
     /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order. What they wrote is visible afterwards.
+    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: One allocation, and some 20 ns for each call.
     @inlinable
@@ -122,13 +120,13 @@ extension Parallel {
     ///
     ///     Parallel().invoke(count: node.children.count) { i in visit(node.children[i]) }
     ///
-    /// Each call is a fork of its own. For numbers of which each is little there is `forEach`.
+    /// Each call is a separate fork. For many small pieces of work, use `forEach`.
     ///
     /// - Parameters:
     ///   - count: How many calls.
     ///   - body: Called with each number below `count`, unless the operation ends early.
     /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: In no order. What the calls wrote is visible afterwards.
+    /// - Ordering: In no order. Writes of the calls are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: Two nanoseconds for each call that nobody takes; with more than a grain, or errors, one allocation, and some 20 ns for
     ///   each call.
@@ -166,7 +164,7 @@ extension Parallel {
     ///   - b: Runs once, here or elsewhere, unless an error comes first.
     ///   - c: Runs once, here or elsewhere, unless an error comes first.
     /// - Throws: What the first of them threw that threw, after all have ended.
-    /// - Ordering: In no order. What they wrote is visible afterwards.
+    /// - Ordering: In no order. Writes of the calls are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: Two forks.
     @inlinable

@@ -28,8 +28,8 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: A pass over the elements, plain values 1,024 at a time, unless a grain says so. With more than a grain, or
-    ///   errors, one allocation, and some nanoseconds more for each comparison.
+    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
+    ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
     @inline(__always)
     public func min<C: RandomAccessCollection & Sendable, E: Error>(
@@ -70,8 +70,8 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: A pass over the elements, plain values 1,024 at a time, unless a grain says so. With more than a grain, or
-    ///   errors, one allocation, and some nanoseconds more for each comparison.
+    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
+    ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
     @inline(__always)
     public func max<C: RandomAccessCollection & Sendable, E: Error>(

@@ -16,7 +16,8 @@ extension Parallel {
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
     /// - Ordering: Calls come in any order, roughly from front to back.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation. What has begun when an element is found goes on for some microseconds, or one element.
+    /// - Cost: One allocation. Parts that have begun when an element is found continue for some microseconds, or one
+    ///   element.
     @inlinable
     @inline(__always)
     public func first<C: RandomAccessCollection & Sendable, E: Error>(

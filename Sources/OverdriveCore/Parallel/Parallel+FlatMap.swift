@@ -1,5 +1,5 @@
 extension Parallel {
-    /// What a closure makes of each element, one after the other, in the elements' order.
+    /// The results of a closure for each element, concatenated in the elements' order.
     ///
     ///     let words = Parallel().flatMap(lines) { $0.split(separator: " ") }
     ///

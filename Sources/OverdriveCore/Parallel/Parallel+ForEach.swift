@@ -5,19 +5,20 @@ extension Parallel {
     ///         process(images[i])
     ///     }
     ///
-    /// Whoever is free takes the next few numbers, as many as take some microseconds: short iterations and long
-    /// ones, even or uneven, need no tuning.
+    /// A free thread takes the next few numbers, as many as take some microseconds. So short and long, even and
+    /// uneven iterations need no tuning.
     ///
     /// - Parameters:
     ///   - range: The numbers.
     ///   - body: Called once for each number, unless an error comes first.
     /// - Throws: The first error. Parts that had not begun then do not begin, and in those that run
     ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
-    /// - Ordering: In no order between parts; within a part upwards. What the calls wrote is visible afterwards.
+    /// - Ordering: In no order between parts; within a part upwards. Writes of the calls are visible afterwards.
     /// - Threading: Any thread, which takes part. From inside `body` too.
-    /// - Cost: A plain loop in parts of some microseconds, and some 20 ns for each part. Workers who help call
-    ///   `body` for each number where it captures something; the calling thread may have it merged into the loop. For bodies of a nanosecond or
-    ///   less take ``forEachChunk(_:_:)``, whose loop is merged wherever it runs. Where the closure may throw, one allocation.
+    /// - Cost: A plain loop in parts of some microseconds, and about 20 ns for each part. Helping workers call a
+    ///   `body` with captures once per number; on the calling thread the compiler may merge it into the loop. For
+    ///   bodies of a nanosecond or less use ``forEachChunk(_:_:)``, whose loop is always merged. If the closure may
+    ///   throw, one allocation.
     @inlinable
     @inline(__always)
     public static func forEach<E: Error>(_ range: Range<Int>, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
@@ -32,7 +33,7 @@ extension Parallel {
     ///   - range: The numbers.
     ///   - body: Called once for each number, unless the loop ends early.
     /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts; within a part upwards. What the calls wrote is visible afterwards.
+    /// - Ordering: In no order between parts; within a part upwards. Writes of the calls are visible afterwards.
     /// - Threading: Any thread, which takes part. From inside `body` too.
     /// - Cost: As the short form's; with more than a grain one allocation.
     @inlinable

@@ -39,7 +39,7 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
     /// - Ordering: In no order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As without scratch, and two locks of its own for each chunk.
+    /// - Cost: As without scratch, and two lock operations for each chunk.
     public func forEachChunk<Scratch: Sendable, E: Error>(
         _ range: Range<Int>, scratch: @Sendable () -> Scratch,
         _ body: @Sendable (Range<Int>, inout Scratch) throws(E) -> Void

@@ -9,8 +9,8 @@ extension Parallel {
     ///         return a + b
     ///     }
     ///
-    /// `a` runs on the calling thread. `b` is offered to idle workers meanwhile; if none took it, the caller
-    /// runs it next, as a direct call. So nothing needs to be asked about the size of the work.
+    /// `a` runs on the calling thread, and idle workers may take `b`. If no worker takes `b`, the caller runs it
+    /// next, as a direct call. So the size of the work does not matter.
     ///
     /// - Parameters:
     ///   - a: Runs here, first.
@@ -18,8 +18,9 @@ extension Parallel {
     /// - Returns: What both returned.
     /// - Ordering: What happened before the call is visible to both closures; what they wrote is visible after
     ///   it. Between the two there is no order.
-    /// - Threading: Any thread. One that is no worker takes part as an external thread of ``Scheduler/shared`` and counts
-    ///   as one of its workers meanwhile, also while it blocks in a closure and does not say so (``blocking(_:)``). While it waits for `b`, the caller runs only what `b` itself forked.
+    /// - Threading: Any thread. A thread that is not a worker counts as one of ``Scheduler/shared`` during the call,
+    ///   also while it blocks in a closure without ``blocking(_:)``. While it waits for `b`, the caller runs only
+    ///   forks of `b`.
     /// - Cost: A few nanoseconds when nobody takes `b`: no allocation, no locked instruction, no call. A level
     ///   of nesting takes some 100 bytes of stack.
     @inlinable
@@ -44,8 +45,8 @@ extension Parallel {
     ///     let (head, tail) = try Parallel.join { try parse(first) } _: { try parse(second) }
     ///
     /// - Parameters:
-    ///   - a: Runs here, first. If it throws, `b` does not start any more; where it has started elsewhere,
-    ///     ``Cancellation/isRequested`` turns true in it.
+    ///   - a: Runs here, first. If it throws, `b` does not start; in a `b` that has started elsewhere,
+    ///     ``Cancellation/isRequested`` turns true.
     ///   - b: Runs here after it, or on another worker.
     /// - Returns: What both returned.
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
@@ -79,7 +80,7 @@ extension Parallel {
     ///   - b: Runs here after it, or on another worker.
     /// - Returns: What both returned.
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
-    /// - Ordering: Between the two there is no order. What they wrote is visible afterwards.
+    /// - Ordering: None between the two. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
     @inlinable
@@ -107,7 +108,7 @@ extension Parallel {
     ///   - b: Gets the rest. Runs here after it, or on a worker.
     /// - Returns: What both returned.
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
-    /// - Ordering: Between the two there is no order. What they wrote is visible afterwards.
+    /// - Ordering: None between the two. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: As of a join whose closures may throw.
     @inlinable

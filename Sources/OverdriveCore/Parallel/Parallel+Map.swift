@@ -11,8 +11,8 @@ extension Parallel {
     /// - Throws: The first error, after all calls that had begun have ended; results are released.
     /// - Ordering: Calls come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: The result's one allocation; results are written where they stay. Where the closure may throw, two small ones,
-    ///   and some 20 ns for each of at most 1,024 blocks.
+    /// - Cost: One allocation for the result; results are written in place. If the closure may throw, two small
+    ///   allocations, and about 20 ns for each of at most 1,024 blocks.
     @inlinable
     @inline(__always)
     public static func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(

@@ -3,18 +3,18 @@ internal import Synchronization
 // The door for tasks: they suspend, and the thread that they were on does other things. The root runs on a worker.
 
 extension Parallel {
-    /// Runs operations on a worker, and suspends the calling task meanwhile.
+    /// Runs operations on a worker, and suspends the calling task until they finish.
     ///
     ///     let frames = try await Parallel(progress: progress).run { p in try p.map(0..<count) { try decode($0) } }
     ///     let tree = await Parallel().run { _ in buildTree(points) }
     ///
-    /// The task's cancellation ends the operations of `body`'s parameter that may throw any error, as a token does. Others
-    /// are done whole, as are joins of two, `invoke` of three and a scope without `throwing`; ``Cancellation/isRequested``
-    /// says in all of them that nobody waits any more.
+    /// The task's cancellation ends the operations of `body`'s parameter that may throw any error, as a token does.
+    /// Other operations run to their end, as do joins of two, `invoke` of three and a scope without `throwing`. In
+    /// all of them ``Cancellation/isRequested`` turns true.
     ///
-    /// - Parameter body: Runs once, and gets the value to call operations on. Where the scheduler was shut down before a worker
-    ///   had begun with it, it runs on the calling task's thread, and is told that it is cancelled. The worker lets go of what it
-    ///   has captured, maybe a moment after the task has gone on.
+    /// - Parameter body: Runs once, and receives the value for calling operations. If the scheduler was shut down
+    ///   before a worker began, the body runs on the calling task's thread and sees a cancel. The worker may release
+    ///   the captures a moment after the task continues.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
@@ -47,7 +47,7 @@ extension Parallel {
         return try work.whileCurrent { () throws(E) in try body(inner) }
     }
 
-    /// Runs operations on a worker that change an array of the calling task's, which suspends meanwhile.
+    /// Runs operations on a worker that change an array of the calling task, and suspends the task until they finish.
     ///
     ///     await Parallel().run(mutating: &samples) { p, samples in p.sort(&samples) }
     ///

@@ -12,9 +12,9 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
     /// - Ordering: Combinations keep the elements' order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: Two passes over the elements, one of them writing, plain values 1,024 at a time, unless a grain says so; the
-    ///   result's one allocation and one small one. With more than a grain, or errors, one array for each of at most 1,024
-    ///   blocks, too.
+    /// - Cost: Two passes over the elements, one of them writing, plain values 1,024 at a time unless a grain is set.
+    ///   One allocation for the result and a small one. With more than a grain, or errors, also one array for each of
+    ///   at most 1,024 blocks.
     @inlinable
     @inline(__always)
     public func scan<C: RandomAccessCollection & Sendable, E: Error>(

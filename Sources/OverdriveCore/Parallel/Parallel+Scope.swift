@@ -13,7 +13,7 @@ extension Parallel {
     ///   of their own, in which this one does not fork.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws, after all children are done.
-    /// - Ordering: Children start in any order. What they wrote is visible afterwards.
+    /// - Ordering: Children start in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: A child takes its closure's own allocation and some nanoseconds.
     @inlinable
@@ -32,7 +32,7 @@ extension Parallel {
     /// - Parameter body: Runs here. The scope it gets cannot leave it, nor go into a child.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws, after all children are done.
-    /// - Ordering: Children start in any order. What they wrote is visible afterwards.
+    /// - Ordering: Children start in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
     @inlinable
@@ -52,7 +52,7 @@ extension Parallel {
     /// - Returns: What `body` returns.
     /// - Throws: The first error, of `body` or of a child, or `CancellationError`. Children that had not started then do not
     ///   start.
-    /// - Ordering: Children start in any order. What they wrote is visible afterwards.
+    /// - Ordering: Children start in any order. Their writes are visible afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: One allocation, and two for each child.
     @inlinable
@@ -126,7 +126,7 @@ extension Parallel {
         }
     }
 
-    /// What forks children that ``Parallel/scope(throwing:_:)`` waits for.
+    /// Forks children, for which ``Parallel/scope(throwing:_:)`` waits.
     public struct ThrowingScope<E: Error>: ~Copyable {
         @usableFromInline var inner = Scope()
         @usableFromInline let effort: Effort<E>

@@ -6,9 +6,9 @@ extension Parallel {
     /// - Parameter array: What to sort.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: n log n comparisons, without a branch for each where elements are plain bits; n where the array is
-    ///   in order, or in the opposite order, already. No memory beside the array; of strings, which are sorted eight bytes
-    ///   at a time if they are ASCII, 24 bytes for each.
+    /// - Cost: n log n comparisons, without a branch for each if elements are plain bits. An array in order, or in
+    ///   the opposite order, takes n. No memory beside the array; strings take 24 bytes each, and ASCII strings are
+    ///   sorted eight bytes at a time.
     @inlinable
     public func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         sort(&array, keepsOrder: false)

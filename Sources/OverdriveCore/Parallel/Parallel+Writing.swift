@@ -9,7 +9,7 @@ extension Parallel {
     ///   - array: What is changed. After an early end it keeps what was changed by then.
     ///   - body: Called once for each place and its element, unless the loop ends early.
     /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts. What was written is in the array afterwards.
+    /// - Ordering: In no order between parts. All writes are in the array afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: One allocation, and some 20 ns for each part of some microseconds; copies an array that is shared with others.
     @inlinable
@@ -35,7 +35,7 @@ extension Parallel {
     ///   - size: How long each part is, but for the last, which may be shorter: 1 or more. (A grain is of no account.)
     ///   - body: Called once for each part, with its number from 0, unless the loop ends early.
     /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order. What was written is in the array afterwards.
+    /// - Ordering: In no order. All writes are in the array afterwards.
     /// - Threading: Any thread, which takes part.
     /// - Cost: As ``forEach(mutating:_:)``.
     @inlinable

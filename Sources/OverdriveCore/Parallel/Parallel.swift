@@ -3,16 +3,16 @@
 ///     let norms = Parallel.map(vectors) { $0.norm() }
 ///     let largest = Parallel(on: renderers, progress: progress).max(norms)
 ///
-/// What is said most often has a short form on the type itself: `join`, `scope`, `forEach`, `map` and `reduce`. Everything is
-/// on the value, which says how: on which scheduler, in how large parts, near which memory, until when, and who is told how
-/// far it is. A value is made for a call or kept for many; `Parallel()` says nothing and costs nothing.
+/// The type itself has short forms of the most frequent operations: `join`, `scope`, `forEach`, `map` and `reduce`.
+/// The value has all operations, with settings: scheduler, size of parts, placement, token and progress. A value may
+/// be made for one call or kept; `Parallel()` has the defaults and costs nothing.
 ///
-/// Every operation takes closures that throw as well as such that do not. The first error wins: what has not begun then does
-/// not begin, ``Cancellation/isRequested`` turns true in what runs, and when all of that has ended the error is thrown, with
-/// its own type. (In a search nobody is told: what comes before an error may still be found.)
+/// Every operation takes throwing and non-throwing closures. The first error wins. Parts that have not begun do not
+/// begin, ``Cancellation/isRequested`` turns true in running ones, and when these have finished the error is thrown
+/// with its type. (A search does not signal: it may still find elements before an error.)
 ///
-/// - Threading: Operations are called from any thread, which takes part as an external thread of the scheduler unless it is one of its
-///   workers, and counts as one meanwhile, also where a closure blocks there and does not say so (``blocking(_:)``). A task calls them through ``run(_:)``, and suspends meanwhile.
+/// - Threading: Any thread. A thread that is not a worker counts as one during the call, also while it blocks in a
+///   closure without ``blocking(_:)``. A task calls operations through ``run(_:)``, and suspends.
 ///
 /// ## Topics
 ///
@@ -85,15 +85,15 @@ public struct Parallel: Sendable {
     /// - Parameters:
     ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none, and for
     ///     ``run(_:)`` always. Operations inside of the closures stay there.
-    ///   - grain: So many neighbours at least stay together, 1 or more; nil for as many as take some microseconds, and 1,024
-    ///     plain values where they are combined as they are. Forks have no grain, nor do sorts.
+    ///   - grain: The least number of neighbours in a part, 1 or more. nil takes as many as need some microseconds,
+    ///     or 1,024 plain values that are only combined. Forks and sorts have no grain.
     ///   - placement: Whether parts of a loop belong to NUMA nodes. Forks and sorts have no such parts, nor do `min`, `max`
     ///     and `reduce` without `into`.
-    ///   - token: Ends operations early, as does the cancellation of the work or the task that calls them: with
-    ///     `CancellationError`, and therefore only those whose closures may throw any error. (A closure that throws nothing
-    ///     is given as `{ x throws in … }`.) Others are done whole, and their closures told by ``Cancellation/isRequested``;
-    ///     so are joins of two, `invoke` of three and a scope without `throwing`, whatever they throw. An operation whose last
-    ///     part was under way ends with the error, too.
+    ///   - token: Ends operations early with `CancellationError`, as does the cancellation of the calling work or
+    ///     task. This applies only to operations whose closures may throw any error; write `{ x throws in … }` for
+    ///     one that does not throw. Other operations run to their end, as do joins of two, `invoke` of three and a
+    ///     scope without `throwing`; their closures see ``Cancellation/isRequested``. An operation in its last part
+    ///     throws the error, too.
     ///   - progress: Counts the elements, or branches, that are done; of a search all, whether looked at or not. Joins of
     ///     two, `invoke` of three and a scope without `throwing` count nothing.
     /// - Ordering: Each operation says its own.

@@ -4,11 +4,11 @@ internal import Synchronization
 extension Parallel {
     /// Whether parts of a range belong to NUMA nodes.
     public enum Placement: Sendable {
-        /// Whoever is free takes what is next.
+        /// A free thread takes the next part.
         case anywhere
-        /// Each node gets a contiguous part, the same in every loop over the same range: so memory that one loop
-        /// was the first to write is near those who go through it in the next. Who has finished their node's
-        /// part helps with others. On a machine with one node this changes nothing.
+        /// Each node gets a contiguous part, the same one in every loop over the same range. So memory that one loop
+        /// wrote first is near its readers in the next loop. A thread that has finished its node's part helps with
+        /// others. On a machine with one node this changes nothing.
         case firstTouch
     }
 }

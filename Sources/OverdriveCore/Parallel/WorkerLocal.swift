@@ -76,13 +76,13 @@ public import Synchronization
     ///
     ///     sums.with { $0 += x }
     ///
-    /// - Parameter body: May change the value; nobody else sees it meanwhile. Where it asks for the value again,
-    ///   itself or in work that its thread does while it waits, it gets a further one.
+    /// - Parameter body: May change the value; no other thread uses it during the call. A nested request on the same
+    ///   thread, direct or in work that runs while the thread waits, gets another value.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     /// - Ordering: What a thread has written to its value is visible to its later calls, and to `values` after the
     ///   loop.
-    /// - Threading: Any thread, worker or not. `body` may wait; it gets a further value where it asks again meanwhile.
+    /// - Threading: Any thread, worker or not. `body` may wait; a nested request gets another value.
     /// - Cost: One locked instruction on a cache line of the thread's own, less than 20 ns; nothing is copied, however large
     ///   the value is.
     @inlinable

@@ -38,14 +38,12 @@ extension TaskQueue {
     ///     for file in files { queue.async { convert(file) } }
     ///     for await progress in queue.progressUpdates() { label.text = "\(progress)" }
     ///
-    /// Counted are closures and work items that are submitted to run as soon as they can, singly, in batches, or by
-    /// ``run(_:)``, and tasks, which have ended when they have their outcome: those that wait for dependencies count, and
-    /// further attempts do not. Not counted are what `sync` runs while its caller waits, and what timers submit when their
-    /// time has come.
+    /// The count includes closures and work items that are submitted to run as soon as possible: singly, in batches,
+    /// or by ``run(_:)``. It includes tasks until their outcome, also while they wait for dependencies; further
+    /// attempts do not count again. `sync` and the submissions of timers do not count.
     ///
-    /// - Parameter total: How many closures there will be, where that is known before they are submitted. Where fewer come
-    ///   in the end, ``endProgress()`` says so.
-    ///   Calling it again begins anew, with nothing done, and ends what was tracked before.
+    /// - Parameter total: The number of closures, if it is known before they are submitted. If fewer come, call
+    ///   ``endProgress()``. A second call of this function ends the previous tracking and starts from zero.
     /// - Ordering: What was submitted before is not counted.
     /// - Threading: Any thread. Traps on ``main`` and other dispatch queues.
     /// - Cost: From here on, one allocation and two locked instructions more for each submission, and for each task two
@@ -59,13 +57,13 @@ extension TaskQueue {
         specifics.track(ProgressTracker(total: total))
     }
 
-    /// Says that no more closures come than were submitted since ``trackProgress(total:)``: the progress is finished as soon
-    /// as these have ended, also where more were announced.
+    /// Declares that no more closures come. The progress finishes when the closures submitted since
+    /// ``trackProgress(total:)`` have finished, even if more were announced.
     ///
     ///     queue.cancelAll()
     ///     queue.endProgress()     // the progress is finished
     ///
-    /// Letting go of the queue says so, too. Where nothing is tracked it does nothing.
+    /// The release of the queue has the same effect. Without tracking, the call does nothing.
     ///
     /// - Ordering: What is submitted later is not counted.
     /// - Threading: Any thread.
@@ -85,9 +83,8 @@ extension TaskQueue {
     /// Looks at the progress, again and again, until all of it has ended.
     ///
     /// - Parameter interval: How long between two looks.
-    /// - Returns: A sequence whose last element is finished. It is empty where nothing is tracked, and ends
-    ///   early with its task's cancellation. Where fewer closures come than were announced it goes on until
-    ///   ``endProgress()``.
+    /// - Returns: A sequence whose last element is finished. It is empty without tracking, and ends early if its task
+    ///   is cancelled. If fewer closures come than announced, it continues until ``endProgress()``.
     /// - Ordering: Looks come one after another, and none counts less than the one before.
     /// - Threading: The sequence is for one reader.
     /// - Cost: A sleep for each look, which holds no thread.

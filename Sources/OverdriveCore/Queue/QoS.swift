@@ -5,23 +5,21 @@ extension TaskQueue {
     ///
     ///     let thumbnails = TaskQueue(qos: .utility)
     ///
-    /// - Ordering: Workers take the highest band that has work. A lower band that has work is passed over
-    ///   by each worker at most 255 times, then it is served once: one start of 256 is its, however much
-    ///   waits above it. (Where all four lower bands are due at once they follow each other: 258.) So the
-    ///   n-th closure of the lowest band waits for 258 n closures of others per worker at most; how long
-    ///   that is, is for those closures to say. What a worker has taken of a queue with a line is not
-    ///   interrupted: 15 more closures at most, which lasted some microseconds together the last time.
+    /// - Ordering: A worker takes the highest band that has work. It passes over a lower band that has work at most
+    ///   255 times, then serves it once. If all four lower bands are due at once, they follow each other, so the
+    ///   bound is 258. The n-th closure of the lowest band therefore waits for at most 258 n closures per worker. A
+    ///   drainer does not interrupt the batch that it took from a serial or limited queue: at most 15 more closures,
+    ///   of some microseconds together.
     ///
-    /// Nothing overtakes in a serial or suspended queue, and in a limited one only where a closure that has
-    /// started blocks: at most 15 behind it may start later than newer ones. What stands before a closure or a
-    /// `sync` caller of a higher band is served in that band too, until it is that one's turn.
+    /// Nothing overtakes in a serial or suspended queue. In a limited queue, at most 15 closures behind a blocked
+    /// closure may start later than newer ones. Closures before a closure or `sync` caller of a higher band are
+    /// served in that band.
     ///
-    /// Who blocks overrides with its own band that of what it waits for, while it waits: a group's closures, a queue's, a
-    /// ``WorkItem``'s last submission, a task. A closure's band is ``current``; the main thread is in
-    /// `userInteractive`, other threads are in `default`. On concurrent queues the whole lower band is served
-    /// as the waiter's meanwhile, in turns with that one, because what is waited for stands in its line. An
-    /// override is not passed on; `await` and semaphores (nobody knows who will signal) override nothing,
-    /// and nobody overrides what runs already or goes to a dispatch queue.
+    /// A blocking waiter raises the awaited work to its band: the closures of a group or queue, the last submission
+    /// of a ``WorkItem``, a task. A closure's band is ``current``. The main thread is in `userInteractive`, other
+    /// threads are in `default`. On concurrent queues the whole lower band is served as the waiter's band,
+    /// alternating with it. An override is not passed on. `await` and semaphores raise nothing, and no wait raises
+    /// running closures or closures of a dispatch queue.
     public enum QoS: Int32, Sendable, CaseIterable, Comparable {
         /// Somebody is watching this very moment.
         case userInteractive = 0

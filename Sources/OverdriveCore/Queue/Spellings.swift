@@ -21,7 +21,7 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
-    /// What `attributes: .concurrent` is taken for, so that the compiler says what to write.
+    /// The type of `attributes: .concurrent`, so that the compiler names the replacement.
     public struct SpelledAttributes: ExpressibleByArrayLiteral, Sendable {
         public init(arrayLiteral: SpelledAttributes...) {}
         public static var concurrent: SpelledAttributes { [] }
@@ -89,7 +89,7 @@ extension TaskQueue {
         set { fatalError("unavailable") }
     }
 
-    /// What `.now() + 5` is taken for where a time or a duration is asked for, so that the compiler says what to write.
+    /// The type of `.now() + 5` as a time or duration, so that the compiler names the replacement.
     public struct SpelledTime: Sendable {
         private init() {}
 

@@ -2,20 +2,21 @@ internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// What happens to who submits to a queue that is full: one with a pending limit, when as many closures wait.
+    /// The policy for submissions to a full queue: a queue with as many waiting closures as its pending limit.
     public enum BackPressure: Sendable, Hashable {
-        /// The submitter waits for room; who came first goes on first.
+        /// The submitter waits for room. Submitters continue in the order in which they came.
         ///
-        /// A worker that waits is replaced by a spare. A closure of the queue itself does not wait: its submission
-        /// enters the queue beyond the limit. A submission from a chain or ring of queues does the same, with a
-        /// warning, if the wait would take the last thread or close a circle of full queues.
+        /// A spare replaces a waiting worker. A closure of the queue does not wait: its submission enters the queue
+        /// beyond the limit. A submission from a chain or circle of queues does so too, with a warning, if its wait
+        /// would never end.
         case wait
-        /// The submitter runs the closure before `async` returns, in the queue's order, as ``TaskQueue/sync(execute:)``
-        /// would: on a concurrent queue at once, on a serial or limited one when its turn has come.
+        /// The submitter runs the closure before `async` returns, in the queue's order, as
+        /// ``TaskQueue/sync(execute:)`` would. A concurrent queue runs it at once; a serial or limited one runs it at
+        /// its turn.
         ///
-        /// A closure of the queue itself, whose turn it is, runs what it submits at once, within itself: that may find what both
-        /// change half changed, and must not take a lock that the outer one holds. (A barrier cannot run inside of another closure
-        /// and is let in, beyond the limit; so is what is submitted more than 32 such runs deep.)
+        /// A running closure of the queue runs its submissions at once, nested in itself. These closures may see
+        /// half-changed data, and must not take a lock that the outer one holds. Barriers, and submissions nested
+        /// more than 32 deep, enter the queue beyond the limit.
         case callerRuns
         /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
         /// ``TaskQueue/run(_:)`` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
@@ -39,23 +40,22 @@ extension TaskQueue {
     ///     for line in hugeFile { queue.async { index(line) } }
     ///
     /// - Parameters:
-    ///   - pendingLimit: How many closures may wait to begin; 1 or more. Those that run are not counted, so
-    ///     ``pendingTaskCount`` may be higher by ``runningTaskCount`` and by those that producers wait with. Callers of
-    ///     ``sync(flags:execute:)`` that wait for their turn count, and so do the queues on this one whose
-    ///     closures wait for it, once for each that may run beside the others; let in always are timers, closures of
-    ///     ``run(_:)`` where the queue does not reject, and tasks that come with a dependent or have waited for
-    ///     dependencies, conditions or their next attempt.
+    ///   - pendingLimit: The most closures that may wait to start; 1 or more. Running closures do not count, so
+    ///     ``pendingTaskCount`` may be higher. Callers of ``sync(flags:execute:)`` that wait for their turn count. A
+    ///     queue with this target counts once for each closure that it may run at a time. Timers, closures of
+    ///     ``run(_:)`` unless the policy is `.reject`, and tasks that waited for dependencies, conditions or a retry
+    ///     are always accepted.
     ///   - policy: What happens to who submits beyond it.
     ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
     ///   - qos: How much its closures matter.
     ///   - maxConcurrentTaskCount: How many run at a time: 1 (a serial queue) or more, or ``unlimited``.
-    ///   - initiallyInactive: Whether nothing starts before ``activate()``. What does not fit waits for that, too.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``. Submitters beyond the limit wait for
+    ///     that, too.
     ///   - scheduler: Whose workers run them.
     /// - Ordering: As of every queue: what waits for room comes in the order in which it came.
     /// - Threading: Any thread.
-    /// - Cost: Each submission and each start takes the queue's lock, also where the queue is concurrent. What waits
-    ///   takes 16 bytes for each closure beside its captures: `pendingLimit` of them at most, and one for each producer who
-    ///   waits.
+    /// - Cost: Each submission and each start takes the queue's lock, also on a concurrent queue. A waiting closure
+    ///   takes 16 bytes beside its captures. At most `pendingLimit` closures wait, and one for each waiting producer.
     public convenience init(
         pendingLimit: Int, policy: BackPressure = .wait, label: String = "", qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited, initiallyInactive: Bool = false,
@@ -76,7 +76,7 @@ extension TaskQueue {
         return limit == 0 ? nil : Int(limit)
     }
 
-    /// What happens to who submits to the queue when it is full; nil for one without a pending limit.
+    /// The policy for submissions to the full queue; nil without a pending limit.
     public var backPressure: BackPressure? {
         guard case .engine(let queue, _) = route, unsafe od_queue_pending_limit(queue) > 0 else { return nil }
         switch unsafe od_queue_overflow(queue) {

@@ -13,12 +13,14 @@ extension TaskQueue {
     ///   - fill: Adds the closures. If it throws, what it had added is submitted all the same.
     /// - Returns: What `fill` returns.
     /// - Throws: What `fill` throws.
-    /// - Ordering: As if ``async(group:qos:flags:execute:)`` had been called for each of them, in order, when `fill`
-    ///   returns; of more than 256, each 256 are submitted when the next one is added. So a batch that is opened within
-    ///   another one's `fill` is submitted before what the outer one has not submitted yet.
-    /// - Threading: Any thread. Traps when `fill` has exchanged the batch for another one. A queue with a pending limit judges each closure by itself.
-    /// - Cost: One allocation of 4 KiB and, for 256 closures, one locked instruction to count them and one critical
-    ///   section of a serial or limited queue. On a concurrent queue, submitted to from outside, one more for each.
+    /// - Ordering: As if ``async(group:qos:flags:execute:)`` were called for each closure in order when `fill`
+    ///   returns. After 256 closures, the next addition submits these 256. A batch that is opened inside another
+    ///   batch's `fill` is submitted before the rest of the outer one.
+    /// - Threading: Any thread. Traps if `fill` exchanged the batch for another one. A pending limit applies to each
+    ///   closure separately.
+    /// - Cost: One allocation of 4 KiB. 256 closures take one locked instruction to count them, and one critical
+    ///   section of a serial or limited queue. A concurrent queue takes one more per closure if submitted to from
+    ///   outside.
     public func asyncBatch<R, E: Error>(
         group: WaitGroup? = nil, qos: QoS? = nil, _ fill: (inout Batch) throws(E) -> R
     ) throws(E) -> R {

@@ -27,18 +27,18 @@ extension TaskQueue {
     /// Runs `body` for each number below `iterations` in this queue's order and within its limits, and returns
     /// when all is done.
     ///
-    /// The caller takes a place of the queue like ``sync(execute:)`` (or keeps the one it has), and as many
-    /// workers help as the queue lets run at a time. On a serial queue the caller does it all.
+    /// The caller takes a place of the queue like ``sync(execute:)``, or keeps the place that it has. As many workers
+    /// help as the queue's width allows. On a serial queue the caller does all of the work.
     ///
-    /// Who helps is pending in the queue until it finds no number left, perhaps after this has returned: it is counted in
-    /// ``pendingTaskCount`` and by ``cancelAll()``, though not as progress. Of a queue with a pending limit only the room
-    /// that is left is used, and nobody is kept waiting for it.
+    /// A helper is pending in the queue until it finds no number, perhaps after this call has returned. It counts in
+    /// ``pendingTaskCount`` and in ``cancelAll()``, but not as progress. On a queue with a pending limit, helpers use
+    /// only the free room and delay no submitter.
     ///
     /// - Ordering: Calls come in any order; what they wrote is visible when this returns.
     /// - Threading: Any thread, which takes part; where it is not in the queue yet it waits for a place, as of
     ///   ``sync(execute:)``.
-    /// - Cost: A submission for each worker that may help, and one locked instruction for each part: a quarter of a
-    ///   thread's share of what is left.
+    /// - Cost: One submission for each helper, and one locked instruction for each part. A part is a quarter of a
+    ///   thread's share of the rest.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         guard iterations >= 0 else {
             trap("TaskQueue.concurrentPerform(iterations: \(iterations)): choose 0 or more")

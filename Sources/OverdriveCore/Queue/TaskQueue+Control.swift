@@ -2,12 +2,12 @@ internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// Keeps further closures from starting until ``resume()``. Calls nest; what runs goes on.
+    /// Keeps further closures from starting until ``resume()``. Calls nest. Running closures continue.
     ///
-    /// - Ordering: What is submitted from here on waits. A closure that begins meanwhile may still run.
+    /// - Ordering: Later submissions wait. A closure that starts during the call may still run.
     /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``, which are everybody's.
-    /// - Cost: One short critical section. On a queue that had no limit until then the first one takes a fence on every CPU too, and
-    ///   from then on each closure a short critical section, as after a barrier.
+    /// - Cost: One short critical section. The first call on a queue without a limit also issues a fence on every
+    ///   CPU. Each later closure of that queue then takes a short critical section, as after a barrier.
     public func suspend() {
         unsafe od_queue_suspend(ownQueue("suspend()"))
     }
@@ -43,8 +43,8 @@ extension TaskQueue {
         return unsafe od_queue_is_active(queue)
     }
 
-    /// Whether closures are kept from starting. Setting it is a flag of its own, beside the count of
-    /// ``suspend()``: setting it twice is setting it once.
+    /// Whether closures are kept from starting. The property is one flag, separate from the count of ``suspend()``:
+    /// setting it twice is like setting it once.
     public var isSuspended: Bool {
         get {
             guard case .engine(let queue, _) = route else { return false }
@@ -85,13 +85,12 @@ extension TaskQueue {
 
     /// Discards what was submitted and has not started, and tells what runs.
     ///
-    /// In the body of a task or an item of the queue, and in that of ``run(_:)``, ``Cancellation/isRequested`` turns true, and
-    /// so does `isCancelled`. A task ends cancelled when it returns; ``run(_:)`` returns what its body returns. A plain
-    /// closure has nobody to ask and goes on as it is once it has begun.
+    /// In the running body of a task, an item or ``run(_:)``, ``Cancellation/isRequested`` and `isCancelled` turn
+    /// true. A task finishes as cancelled when its body returns; ``run(_:)`` returns the result of its body. A
+    /// running plain closure continues, because it has no flag.
     ///
     /// - Returns: How many closures will never run, exactly. Groups count them as done.
-    /// - Ordering: What is submitted after this returns runs. A closure that is starting meanwhile either runs
-    ///   or is counted.
+    /// - Ordering: Later submissions run. A closure that starts during the call either runs or is counted.
     /// - Threading: Any thread. Traps on ``main``, whose closures cannot be taken back.
     /// - Cost: A pass over what waits, whose captures are let go of on the calling thread.
     @discardableResult
@@ -119,14 +118,13 @@ extension TaskQueue {
     ///
     ///     print("\(queue.runningTaskCount) of \(queue.pendingTaskCount) run")
     ///
-    /// What counts is the closures of ``async(group:qos:flags:execute:)``, ``run(_:)``, timers, items and tasks, on
-    /// whatever thread they run; one that blocks, or waits inside for others, runs. Not counted are callers of
-    /// ``sync(flags:execute:)``, which are no pending closures either, and a task whose body has returned before the
-    /// task is finished.
+    /// The number includes closures of ``async(group:qos:flags:execute:)``, ``run(_:)``, timers, items and tasks, on
+    /// any thread. A blocked or waiting closure counts as running. Callers of ``sync(flags:execute:)`` do not count,
+    /// and are not pending either. A task whose body has returned does not count.
     ///
-    /// - Returns: The exact number if none of the queue's closures begins or ends during the call. Otherwise each
-    ///   thread is looked at once, at a moment of its own; so a closure may count that ends meanwhile, but none that
-    ///   had ended before the call, and every one counts that runs during the whole of it.
+    /// - Returns: The exact number if no closure of the queue starts or finishes during the call. Otherwise each
+    ///   thread is read once, at different moments. A closure that finishes during the call may count. Every closure
+    ///   that runs during the whole call counts.
     /// - Threading: Any thread.
     /// - Cost: Two short critical sections and a look at each worker.
     public var runningTaskCount: Int {
@@ -138,8 +136,7 @@ extension TaskQueue {
 
     /// Blocks until nothing is pending.
     ///
-    /// - Ordering: What closures submitted before have written is visible; what others submit meanwhile is waited for,
-    ///   too.
+    /// - Ordering: Writes of closures submitted before are visible. Submissions during the call are waited for, too.
     /// - Threading: Any thread but one that runs the queue's own closures, which would wait for themselves. On
     ///   a worker another one takes its place.
     /// - Cost: A few loads where nothing is pending; else a sleep in the kernel.
@@ -177,8 +174,7 @@ extension TaskQueue {
 
     /// Suspends until nothing is pending.
     ///
-    /// - Ordering: What closures submitted before have written is visible; what others submit meanwhile is waited for,
-    ///   too.
+    /// - Ordering: Writes of closures submitted before are visible. Submissions during the call are waited for, too.
     /// - Threading: Any task; no thread is held. A closure of the queue that waits for it holds itself up.
     /// - Cost: One allocation and a suspension.
     public func drained() async {

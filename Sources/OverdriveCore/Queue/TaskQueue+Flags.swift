@@ -11,9 +11,10 @@ extension TaskQueue {
         ///
         ///     cache.async(flags: .barrier) { entries[key] = value }
         ///
-        /// - Ordering: Exact, for what was submitted. A task that waits for its dependencies has not been, and does not hold the
-        ///   barrier up; nor does one whose asynchronous body is suspended, on an unlimited queue. A `sync` that is under way counts as submitted before; one from inside the queue's
-        ///   own closures goes on, because the barrier waits for these.
+        /// - Ordering: Exact for submitted closures. A task that waits for its dependencies is not submitted yet, and
+        ///   does not delay the barrier. The same holds for a suspended asynchronous body on an unlimited queue. A
+        ///   `sync` under way counts as submitted before. A `sync` from a closure of the queue runs, because the
+        ///   barrier waits for that closure.
         /// - Cost: From the first barrier on, each of the queue's closures takes a short critical section. On
         ///   ``TaskQueue/global(qos:)`` and ``TaskQueue/background``, which are everybody's, it has no effect.
         public static let barrier = Flags(rawValue: 1)

@@ -24,7 +24,7 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - key: The value's name.
-    ///   - value: What to keep; nil keeps nothing any more.
+    ///   - value: The value; nil removes the current one.
     /// - Ordering: Who asks afterwards finds the new value, in closures that had begun before, too.
     /// - Threading: Any thread. The value is released when it is replaced, or when the queue and its last
     ///   closure are gone.
@@ -44,8 +44,8 @@ extension TaskQueue {
 
     /// The value for `key` of the queue whose closure the calling thread runs, or nil.
     ///
-    /// Where several queues are around the caller, as inside of ``sync(execute:)``, the innermost one that
-    /// has a value for the key counts.
+    /// If several queues surround the caller, as inside ``sync(execute:)``, the innermost queue with a value for the
+    /// key counts.
     ///
     /// - Ordering: The value that was set last.
     /// - Threading: Any thread.

@@ -10,8 +10,8 @@ extension TaskQueue {
     ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing, unless
     ///     `flags` enforces it.
     ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission.
-    ///   - body: Runs once on a worker. After a shutdown it is discarded and counted as cancelled. Where the
-    ///     scheduler's first thread cannot be had the process ends with a sentence that says so.
+    ///   - body: Runs once on a worker. After a shutdown it is discarded and counted as cancelled. If the scheduler
+    ///     cannot start its first thread, the process ends with an error message.
     /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
     /// - Threading: Any thread. A queue with a pending limit may keep the caller waiting, run the closure on it, or
     ///   discard the closure: see ``BackPressure``.
@@ -82,8 +82,9 @@ extension TaskQueue {
     /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
     /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker, in no actor's isolation but that of
     ///   actors on the queue.
-    /// - Cost: An allocation, and a sixth of a microsecond where a task without an actor is on one of the scheduler's
-    ///   workers and nothing is before it on a serial or limited queue; else two turns, the queue's and the caller's executor's, and half a microsecond to one.
+    /// - Cost: One allocation. A serial or limited queue takes 0.17 µs if it is empty and the task, without an actor,
+    ///   is on a worker of the scheduler. Otherwise the call takes one switch to the queue and one to the caller's
+    ///   executor: 0.5 to 1 µs.
     public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
         if Task.isCancelled { throw CancellationError() }
         let closure = AwaitedClosure(on: self)

@@ -5,8 +5,8 @@ extension TaskQueue {
     ///
     ///     let count = counters.sync { total }
     ///
-    /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
-    /// another one takes this one's place meanwhile. On ``main`` it runs on the main queue's thread.
+    /// On a concurrent queue the closure runs at once. On a serial or limited queue the caller waits for its turn,
+    /// and a spare replaces a waiting worker. On ``main`` the closure runs on the main queue's thread.
     ///
     /// - Parameters:
     ///   - flags: With ``Flags/barrier`` it waits for everything submitted before and holds back everything
@@ -16,8 +16,8 @@ extension TaskQueue {
     /// - Throws: What `body` throws.
     /// - Ordering: After everything that was submitted to a serial queue before, before everything after. From a
     ///   concurrent or limited queue's own closures it just runs: it has its place already.
-    /// - Threading: Any thread. On a serial queue's own closures (as a barrier: on any queue's own), and on
-    ///   ``main`` from the main thread, it would wait for itself: it traps.
+    /// - Threading: Any thread. Traps if the caller would wait for itself: in a closure of the same serial queue, and
+    ///   on ``main`` from the main thread. As a barrier, it traps in any closure of the queue.
     /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller; the
     ///   closure is specialised where it is written.
     @inlinable

@@ -9,24 +9,22 @@ extension TaskQueue {
     ///     let searches = TaskQueue.concurrent(label: "searches", target: database)
     ///     imports.suspend()           // searches go on
     ///
-    /// What runs on it runs on its target too: the target's order, limit, barriers and suspension hold for it,
-    /// `getSpecific(key:)` and ``assertOnQueue()`` see both, and targets may have targets.
+    /// A closure of the queue runs on its target too. The target's order, limit, barriers and suspension apply.
+    /// `getSpecific(key:)` and ``assertOnQueue()`` see both queues. A target may have a target.
     ///
     /// - Parameters:
     ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
-    ///   - qos: How much its closures matter; nil: as much as the target's. Where it is higher than the target's, what
-    ///     is before them in the target is served as if it mattered as much.
+    ///   - qos: The quality of service of the closures; nil takes the target's. If it is higher than the target's,
+    ///     closures before them in the target are raised to it.
     ///   - target: The queue that it is on. It may be everybody's (``global(qos:)``), which gives no order; one that
     ///     runs on a dispatch queue traps.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
-    /// - Ordering: A closure comes to its turn in its own queue, then in its target, where it stands behind what was
-    ///   submitted to the target before; of several that come one after another up to 64 may run in one turn, as long
-    ///   as nothing else waits there.
-    /// - Threading: ``sync(flags:execute:)`` takes a place of the queue, then one of each target. From a closure of a
-    ///   serial target that would be waiting for itself, and traps; a closure of another target keeps its place
-    ///   and earmarks it, while it waits, for what it waits for: all closures of a limited target may sync onto queues on
-    ///   it at once, and no more of them run than the limit says. Places that ``run(_:)`` holds across an `await` are
-    ///   not earmarked.
+    /// - Ordering: A closure waits for its turn in its queue, then in its target, behind earlier submissions to the
+    ///   target. If nothing else waits in the target, up to 64 closures of the queue run in a row.
+    /// - Threading: ``sync(flags:execute:)`` takes a place of the queue, then one of each target. It traps in a
+    ///   closure of a serial target, which would wait for itself. A closure of another target keeps its place while
+    ///   it waits, and earmarks the place for the awaited queue. So all closures of a limited target may `sync` onto
+    ///   queues on it at once, within the limit. Places that ``run(_:)`` holds across an `await` are not earmarked.
     /// - Cost: For each closure a critical section of the queue and one of each target. From the first queue on it on,
     ///   each of the target's own closures takes a short critical section.
     public static func serial(

@@ -11,14 +11,12 @@ package import Synchronization
 ///     }
 ///     group.wait()
 ///
-/// A queue has no thread. `TaskQueue()` runs its closures as the workers come free; `serial(label:qos:scheduler:)`
-/// runs them one at a time, in order; a limited queue runs some at a time. An idle queue takes no thread and
-/// less than two kilobytes.
+/// A queue has no thread. `TaskQueue()` runs closures as workers become free. `serial(label:qos:scheduler:)` runs
+/// them one at a time, in order. A limited queue runs some at a time. An idle queue takes less than two kilobytes.
 ///
-/// - Ordering: Each closure runs once, or is reported cancelled once. What happened before submitting is
-///   visible to the closure. Closures start in the order in which one thread submitted them; where several
-///   run at a time, a worker may take 32 at once, and while one of them lasts up to 256 of the next may
-///   overtake the others.
+/// - Ordering: Each closure runs once, or is reported cancelled once. Writes before the submission are visible to the
+///   closure. Closures start in the order in which one thread submitted them. On a queue that runs several at a time,
+///   a worker may take 32 at once. While one of these runs, up to 256 later closures may overtake the others.
 /// - Threading: Safe from any thread, and from inside closures.
 /// - Cost: A pending closure takes 16 bytes beside its own captures. Submitting takes no lock (a serial or
 ///   limited queue: one short critical section) and allocates nothing.
@@ -26,7 +24,7 @@ public final class TaskQueue: Sendable {
     /// No limit: as many closures at a time as the scheduler has threads, spare workers included.
     public static let unlimited = -1
 
-    /// What the queue is called in reports and messages.
+    /// The queue's name in reports and messages.
     public let label: String
 
     /// How much the queue's closures matter.

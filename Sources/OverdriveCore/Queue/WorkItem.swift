@@ -7,8 +7,8 @@ internal import Synchronization
 ///     // The text has changed:
 ///     search.cancel()
 ///
-/// The item has *ended* when its first run is over, or when it was cancelled before one began; that is what
-/// `wait()` waits for and ``notify(on:qos:flags:execute:)`` tells. Further runs change nothing about that.
+/// The item *finishes* when its first run returns, or when it is cancelled before a run began. `wait()` and
+/// ``notify(on:qos:flags:execute:)`` refer to this moment. Later runs do not change it.
 ///
 /// - Submitting it several times: each submission runs the body once, at the same time where the queues
 ///   let them.
@@ -130,7 +130,7 @@ public final class WorkItem: Sendable {
     ///
     /// Cancelling twice, or after it has ended, is allowed.
     ///
-    /// - Ordering: A run that begins meanwhile is told, or does not begin.
+    /// - Ordering: A run that starts during the call sees the cancel, or does not start.
     /// - Threading: Any thread; where the item ends with it, notifications are submitted on that.
     /// - Cost: Two locked instructions, and telling who waits.
     public func cancel() {

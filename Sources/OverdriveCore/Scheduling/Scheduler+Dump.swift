@@ -1,7 +1,7 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// What a scheduler does at a moment, to be read by a person who wonders why nothing moves.
+    /// A snapshot of a scheduler, for finding out why nothing makes progress.
     ///
     ///     print(scheduler.dump())
     ///     // Scheduler "render": 2 workers, 14 closures waiting
@@ -9,15 +9,15 @@ extension Scheduler {
     ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
     ///     //   queue "tiles" (serial, default): 11 pending, 1 running
     ///
-    /// Where a closure waits for one that waits itself, a line has the whole chain; and where closures wait for each other,
-    /// so that none of them ever goes on, another one names the deadlock:
+    /// If a closure waits for one that waits too, a line shows the whole chain. If closures wait for each other in a
+    /// circle, another line names the deadlock:
     ///
     ///     // chain: worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"
     ///     // deadlock: worker 0 in "a" waits for worker 1 in "b", which waits for worker 0
     public struct Dump: Sendable, CustomStringConvertible {
         /// One worker.
         public struct Worker: Sendable, Hashable {
-            /// What a worker does.
+            /// The state of a worker.
             public enum Activity: Sendable, Hashable {
                 /// It looks for work, or sleeps.
                 case idle
@@ -35,12 +35,13 @@ extension Scheduler {
             public let threadID: Int
             /// The kernel's number of its NUMA node.
             public let node: Int
-            /// What it does.
+            /// The worker's activity.
             public let activity: Activity
-            /// The longest that its closure can have run. It is the time of ``activity-swift.property`` but where nothing
-            /// has looked since the closure began, and the worker has last noted the time some closures before.
+            /// The longest possible run time of the current closure. It equals the time in
+            /// ``activity-swift.property``, unless the worker noted the time some closures earlier and nothing has
+            /// looked since.
             public let atMost: Duration?
-            /// What its closure says that it waits for, as in `in sync on "tiles"`.
+            /// The object of the closure's wait, as in `in sync on "tiles"`.
             public let waitsFor: String?
             /// The label of the queue that this names.
             let waitsAt: String?
@@ -54,7 +55,7 @@ extension Scheduler {
 
         /// One queue that has closures pending, or is suspended.
         public struct Queue: Sendable, Hashable {
-            /// What it was called when it was made.
+            /// The queue's label.
             public let label: String
             /// How much its closures matter.
             public let qos: TaskQueue.QoS
@@ -66,7 +67,7 @@ extension Scheduler {
             public let isActive: Bool
             /// Closures submitted and not done, running ones included.
             public let pending: Int
-            /// Of these, the ones that have begun.
+            /// The number of these closures that have started.
             public let running: Int
             /// Which queue it is.
             let id: UInt
@@ -82,12 +83,12 @@ extension Scheduler {
         public let queueCount: Int
         /// Closures that came from outside and no worker has taken yet.
         public let waiting: Int
-        /// Circles of workers, by ``Worker/index``: each one's closure waits for a queue that the next one holds, the last
-        /// one's for the first one's, and so none of them goes on. Each has waited so in two looks, one after the other.
+        /// Circles of workers, by ``Worker/index``. Each worker's closure waits for a queue that the next worker
+        /// holds; the last one waits for the first. Each was found waiting in two looks in a row.
         ///
-        /// Found are `sync`, and waits for a queue's end, between closures on workers of one scheduler; not waits for
-        /// groups, semaphores or locks, whom nobody holds, nor those of other threads; and who is in a queue by `sync` is not
-        /// known, so neither is a circle through the place that it has there, nor one through a queue with a free place.
+        /// The search covers `sync` and waits for all closures of a queue, between closures on workers of one
+        /// scheduler. It does not cover groups, semaphores, locks or other threads. It finds no circle through a
+        /// thread in `sync`, or through a queue with a free place.
         public let deadlocks: [[Int]]
         /// Chains of three workers or more, by ``Worker/index``: each one's closure waits for a queue that the next one
         /// holds. The last one waits for none of these, and is what to look at.

@@ -1,7 +1,7 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// What the workers did so far: exact while nothing runs, close while something does.
+    /// Counts of the workers' activity since the start. They are exact while nothing runs, and close otherwise.
     ///
     /// - Cost: Reads some cache lines of each worker.
     public var metrics: Metrics {
@@ -16,7 +16,8 @@ extension Scheduler {
         public let executed: Int
         /// Closures that a cancel or a shutdown kept from running.
         public let cancelled: Int
-        /// Of the executed: those that ran on their submitter, for want of room, or on who waited for them.
+        /// The executed closures that ran on their submitter because the queue was full, or on a thread that waited
+        /// for them.
         public let ranOnCallers: Int
         /// Closures taken from other workers: of the same node, of the nearest other node, farther away.
         public let stolen: [Int]

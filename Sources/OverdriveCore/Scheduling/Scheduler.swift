@@ -18,7 +18,7 @@ internal import Synchronization
     // The engine's pool is safe to share between threads; the pointer never changes.
     nonisolated(unsafe) let handle: OpaquePointer
 
-    /// What the scheduler is called in thread names and messages.
+    /// The scheduler's name in thread names and messages.
     public let name: String
 
     private let isShared: Bool
@@ -29,7 +29,7 @@ internal import Synchronization
     /// The process's scheduler, started at first use.
     ///
     /// `OVERDRIVE_WORKERS` (1 to 1024), `OVERDRIVE_SPARES` (0 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core,
-    /// automatic) set it up; a malformed value is left out, with a warning; see ``onWarning(_:)``.
+    /// automatic) configure it. An invalid value is ignored, with a warning; see ``onWarning(_:)``.
     public static let shared = Scheduler()
 
     /// What ``setUpShared(spareWorkers:)`` has set, until ``shared`` is there.
@@ -42,8 +42,7 @@ internal import Synchronization
     ///
     /// `OVERDRIVE_SPARES` has the last word. Called once ``shared`` has been used it traps.
     ///
-    /// - Parameter spareWorkers: The most workers beyond its number while closures wait, 0 to 1024; 64 if nobody
-    ///   says so.
+    /// - Parameter spareWorkers: The most spare workers while closures wait, 0 to 1024. The default is 64.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
     /// - Ordering: Before the first use of ``shared``, of whatever thread.
     /// - Threading: Any thread.
@@ -58,7 +57,7 @@ internal import Synchronization
         }
     }
 
-    /// Where workers may run.
+    /// The CPUs on which workers may run.
     public enum Placement: Int32, Sendable, CaseIterable {
         /// The kernel moves workers as it likes.
         case none = 0
@@ -70,7 +69,7 @@ internal import Synchronization
         case automatic = 3
     }
 
-    /// Makes a scheduler of its own.
+    /// Makes a separate scheduler.
     ///
     /// - Parameters:
     ///   - workers: How many workers, 1 to 1024; nil follows the machine's limits.
@@ -78,10 +77,10 @@ internal import Synchronization
     ///   - name: For thread names (10 bytes of it show) and messages.
     ///   - stackSize: Bytes of address space for each worker's stack, 64 KiB to 64 GiB. It is touched
     ///     lazily, so a large one costs nothing until it is used.
-    ///   - spareWorkers: The most workers beyond that number while closures block, 0 to 1024. Where more
-    ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker: after
-    ///     a second a warning says which closures wait for what; see ``onWarning(_:)``.
-    /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
+    ///   - spareWorkers: The most spare workers while closures block, 0 to 1024. If more closures wait for others (in
+    ///     `sync`, `wait`, `blocking`), these may never get a worker. A warning after a second names the waiting
+    ///     closures; see ``onWarning(_:)``.
+    /// - Throws: ``SchedulerError`` if an argument is out of range or an allocation fails.
     /// - Ordering: None: threads come with the first closure.
     /// - Threading: Any thread.
     /// - Cost: Reads the machine's limits, 0.2 to 1 ms; starts no thread.
@@ -202,17 +201,18 @@ internal import Synchronization
     ///     let report: ShutdownReport = scheduler.shutdown(timeout: .seconds(5))
     ///     print(report.cancelled) // 0
     ///
-    /// What waits in a suspended queue, or behind a thread in `sync` or a task that holds the queue across an `await`, is
-    /// cancelled when nothing else is left to run.
+    /// Closures in a suspended queue are cancelled when nothing else is left to run. So are closures behind a thread
+    /// in `sync`, or behind a task that holds the queue across an `await`.
     ///
-    /// - Parameter timeout: The longest time to go on. The call returns at most 50 ms later, unless what is cancelled takes
-    ///   long to be let go of, or a thread has lost its CPU in the midst of a submission.
+    /// - Parameter timeout: The time for which closures may continue. The call returns at most 50 ms later. It takes
+    ///   longer if the release of cancelled closures does, or if the kernel has preempted a thread during a
+    ///   submission.
     /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
     ///   report; while the first is under way the timeout that ends earlier holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
-    /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
-    ///   submissions are discarded and counted as cancelled; a submission beside the call may be discarded as well, also
-    ///   before the timeout ends, but nothing that came before it for its sake.
+    /// - Threading: Not in a closure of the scheduler, and not for ``shared``: both trap. Later submissions are
+    ///   discarded and counted as cancelled. A submission during the call may be discarded too, but earlier
+    ///   submissions are not affected.
     /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
     ///   closure.
     @discardableResult
@@ -258,7 +258,7 @@ public enum SchedulerError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// What became of the closures of a scheduler that was shut down.
+/// The outcome of a scheduler's closures after a shutdown.
 public struct ShutdownReport: Sendable, Equatable {
     /// Closures that ran to their end, over the scheduler's life.
     public let ran: Int

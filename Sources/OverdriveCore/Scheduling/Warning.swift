@@ -12,14 +12,14 @@ extension Scheduler {
     ///
     ///     Scheduler.onWarning { sentence in logger.warning("\(sentence)") }
     ///
-    /// A warning is one sentence about something that the program should know and that does not end it: work that stands
-    /// still because every thread waits, a setting that was left out, a task that is waited for and was never added.
-    /// What ends the process is written to the standard error stream, whoever takes the warnings.
+    /// A warning is one sentence about a problem that does not end the program. Examples are a pool in which every
+    /// thread waits, an ignored setting, and a wait for a task that was never added. Errors that end the process are
+    /// always written to the standard error stream.
     ///
     /// - Parameter take: Called with each sentence; nil: the standard error stream again.
     /// - Ordering: A warning under way when this is called may still go where the ones before went.
-    /// - Threading: Any thread. `take` is called on any thread, a scheduler's own among them, perhaps on several at a
-    ///   time: it must not wait for closures of the scheduler.
+    /// - Threading: Any thread. `take` is called on any thread, workers included, and perhaps on several at a time.
+    ///   It must not wait for closures of the scheduler.
     /// - Cost: One lock.
     public static func onWarning(_ take: (@Sendable (_ sentence: String) -> Void)?) {
         // What was taken by before is let go of outside of the lock.

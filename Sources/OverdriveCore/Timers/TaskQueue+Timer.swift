@@ -23,13 +23,13 @@ extension TaskQueue {
             public let missed: Int
         }
 
-        /// What ``cancel()`` found.
+        /// The state that ``cancel()`` found.
         public enum Cancellation: Sendable {
             /// The next call will not begin.
             case prevented
             /// A call runs right now, perhaps the one that cancels. It is the last.
             case running
-            /// No call was to come: the last one is over, or the timer had been cancelled.
+            /// No call was pending: the last one has finished, or the timer had been cancelled.
             case wasOver
         }
 

@@ -9,13 +9,13 @@ extension TaskQueue {
     /// - Parameters:
     ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
     ///   - qos: Raises the closure above the queue's own quality of service, as of ``async(group:qos:flags:execute:)``.
-    ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission. What it takes over
-    ///     from its submitter is that of who calls this.
+    ///   - flags: ``Flags/barrier`` and other differences from a plain submission. Inherited values come from the
+    ///     caller of this function.
     ///   - body: What to run, once.
     /// - Returns: The timer, with which the closure can be called off. It need not be kept.
-    /// - Ordering: Never before its time. Then the closure is submitted like any other: a suspended queue
-    ///   keeps it, a serial one runs it in its order; of two timers that one thread made for a serial queue
-    ///   the one due first runs first. A shutdown drops what is not due yet, and ``cancelAll()`` leaves it.
+    /// - Ordering: Never before its time. The closure is then submitted like any other: a suspended queue keeps it,
+    ///   and a serial one runs it in order. If one thread made two timers for a serial queue, the one due first runs
+    ///   first. A shutdown drops timers that are not due; ``cancelAll()`` leaves them.
     /// - Threading: Any thread.
     /// - Cost: Two allocations beside the closure's captures and one short critical section, whatever
     ///   number of timers there is. Waiting costs nothing: no thread, no tick.
@@ -36,9 +36,8 @@ extension TaskQueue {
     ///   - flags: As there.
     ///   - body: What to run, once.
     /// - Returns: The timer, with which the closure can be called off. It need not be kept.
-    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``; of two deadlines on a serial queue, two microseconds
-    ///   or more apart, the earlier one runs first, whoever asked first and whatever came between, if neither had
-    ///   passed by then.
+    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
+    ///   first. The deadlines must be at least two microseconds apart and both in the future when requested.
     /// - Threading: Any thread.
     /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``.
     @discardableResult
@@ -65,10 +64,10 @@ extension TaskQueue {
     ///   - qos: Of each call, as of ``asyncAfter(_:qos:flags:execute:)``.
     ///   - flags: Of each call, as there.
     ///   - body: What to run.
-    /// - Returns: The timer. It goes on until it is cancelled or the scheduler is shut down, whether it is kept
-    ///   or not.
-    /// - Ordering: As with ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` takes back the call that waits in the
-    ///   queue; the timer goes on.
+    /// - Returns: The timer. It runs until it is cancelled or the scheduler is shut down, with or without references
+    ///   to it.
+    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
+    ///   queue; the timer continues.
     /// - Threading: Any thread.
     /// - Cost: Two allocations beside the closure's captures; each call is a submission and allocates nothing.
     @discardableResult

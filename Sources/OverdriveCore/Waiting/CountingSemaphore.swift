@@ -45,7 +45,7 @@ internal import CScheduler
     /// Takes a permit, waiting in line for one.
     ///
     /// - Ordering: In the order in which waiters came; what was written before the signal is visible.
-    /// - Threading: Any thread. On a worker, another one takes its place meanwhile.
+    /// - Threading: Any thread. A spare replaces a waiting worker.
     /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
     public func wait() {
         _ = unsafe od_semaphore_wait(handle, .max)
@@ -59,7 +59,7 @@ internal import CScheduler
     /// - Returns: `.success` with a permit, `.timedOut` without. A signal that came before the time was over
     ///   is never lost: it was this waiter's or it is the next one's.
     /// - Ordering: In the order in which waiters came; with a permit, what was written before the signal is visible.
-    /// - Threading: Any thread; on a worker another one takes its place meanwhile.
+    /// - Threading: Any thread. A spare replaces a waiting worker.
     /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut

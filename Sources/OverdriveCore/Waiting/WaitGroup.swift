@@ -62,8 +62,8 @@ internal import CScheduler
     ///
     /// - Ordering: What the closures wrote is visible. It ends at the first moment in which nothing is under way,
     ///   whatever is entered next.
-    /// - Threading: On a worker, another one takes its place meanwhile. A closure that waits for a group it
-    ///   is counted on waits for ever.
+    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that waits for a group in which it is
+    ///   counted waits for ever.
     /// - Cost: A load where nothing is under way; else a sleep in the kernel.
     public func wait() {
         _ = unsafe od_group_wait(handle, .max)
@@ -74,7 +74,7 @@ internal import CScheduler
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success`, or `.timedOut` when something still was under way.
     /// - Ordering: After `.success` what the closures wrote is visible.
-    /// - Threading: Any thread; on a worker another one takes its place meanwhile.
+    /// - Threading: Any thread. A spare replaces a waiting worker.
     /// - Cost: A load where nothing is under way; else a sleep in the kernel.
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
@@ -138,8 +138,8 @@ internal import CScheduler
     ///
     ///     group.notify(on: .main) { show(results) }
     ///
-    /// Any number of notifications may wait. Each is submitted once, when the group is empty for the first
-    /// time from now; the group may be used again meanwhile.
+    /// Any number of notifications may wait. Each is submitted once, when the group is next empty. The group may be
+    /// used again before that.
     ///
     /// - Parameters:
     ///   - queue: Where `body` runs.
@@ -148,8 +148,8 @@ internal import CScheduler
     ///     ``TaskQueue/Flags/inheritQoS`` is about who calls this, not about who leaves last.
     ///   - body: What to run then. A group that goes away while something is under way that never leaves does
     ///     not run it.
-    /// - Ordering: Notifications are submitted in the order in which they were asked for. What the closures
-    ///   wrote is visible to them.
+    /// - Ordering: Notifications are submitted in the order of the calls. Writes of the group's closures are visible
+    ///   to them.
     /// - Threading: Any thread.
     /// - Cost: One allocation; the thread that leaves last submits them.
     public func notify(
