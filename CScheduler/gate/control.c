@@ -16,7 +16,7 @@ void od_queue_resume(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     if (queue->gate.suspensions == queue->gate.inactive)
-        odi_trap("TaskQueue.resume() of \"%s\" was called more often than suspend()",
+        odi_trap("TaskQueue.resume(): more calls than of suspend() (\"%s\"). Call it once for each suspend().",
                  queue->label);
     queue->gate.suspensions--;
     odi_queue_settle_and_release(queue);
@@ -33,7 +33,7 @@ void od_queue_activate(od_queue *queue)
 void od_queue_set_width(od_queue *queue, int32_t width)
 {
     if (width < 0)
-        odi_trap("od_queue_set_width: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
+        odi_trap("od_queue_set_width: width too small (%d). Choose 1 or more, or OD_UNLIMITED.", width);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED;
     odi_queue_take_back(queue); /* others may run it now, if the drainer blocks */

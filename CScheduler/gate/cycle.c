@@ -48,13 +48,13 @@ ODI_COLD static void report(odi_sync_wait *mine)
         if (wait == NULL)
             return;
         length += snprintf(sentence + length, sizeof sentence - (size_t)length, "%s\"%s\"",
-                           length > 0 ? ", that of which waits for " : "", wait->wanted->label);
+                           length > 0 ? ", which waits for " : "", wait->wanted->label);
         if (length >= (int)sizeof sentence)
             break;
     }
     odi_lock_release(&waits_lock);
-    odi_trap("TaskQueue.sync on the serial queue \"%s\" would wait for ever: its closure waits for %s, "
-             "whose closure is the caller", mine->wanted->label, sentence);
+    odi_trap("TaskQueue.sync: a circle of serial queues (\"%s\" waits for %s, which runs the caller). "
+             "Use async in one of them.", mine->wanted->label, sentence);
 }
 
 void odi_cycle_enter(odi_sync_wait *wait, od_queue *wanted)

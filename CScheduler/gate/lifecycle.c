@@ -42,10 +42,10 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
                     options->target != NULL || !options->shared;
 
     if ((uint32_t)options->band >= ODI_BANDS)
-        odi_trap("od_queue_create: there is no band %d; choose one of od_band",
+        odi_trap("od_queue_create: no such band (%d). Choose one of od_band.",
                  (int)options->band);
     if (width < 0)
-        odi_trap("od_queue_create: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
+        odi_trap("od_queue_create: width too small (%d). Choose 1 or more, or OD_UNLIMITED.", width);
     od_queue *queue = odi_arena_take(&odi_queues);
 
     if (queue == NULL)

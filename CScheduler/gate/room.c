@@ -91,9 +91,8 @@ ODI_COLD static void say_beyond(const room_wait *wait, uint32_t limit)
 
     if (wait->width != ODI_GATE_UNLIMITED)
         (void)snprintf(width, sizeof width, "%d", wait->width);
-    odi_warn("queue \"%s\": a submitter goes on beyond the pending limit (limit %u, width %s, policy wait), as it would "
-             "wait for itself or hold the last thread. Use a higher limit, narrower queues before this one, or more "
-             "spareWorkers", wait->label, limit, width);
+    odi_warn("TaskQueue.async: a submitter passes the pending limit, or its wait would never end (\"%s\", limit %u, "
+             "width %s). Use a higher limit, narrower queues before this one, or more spareWorkers.", wait->label, limit, width);
 }
 
 /* The queue may be over once the waiter is granted: its label and width are copied before. Not held. */

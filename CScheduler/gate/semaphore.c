@@ -20,7 +20,7 @@ static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
 od_semaphore *od_semaphore_create(int64_t value)
 {
     if (value < 0)
-        odi_trap("CountingSemaphore(value: %lld): choose 0 or more permits", (long long)value);
+        odi_trap("CountingSemaphore(value:): negative number of permits (%lld). Choose 0 or more.", (long long)value);
     od_semaphore *semaphore = odi_arena_take(&semaphores);
 
     if (semaphore == NULL)
@@ -44,9 +44,9 @@ void od_semaphore_release(od_semaphore *semaphore)
     int64_t value = od_semaphore_value(semaphore);
 
     if (value < semaphore->initial)
-        odi_trap("CountingSemaphore with %lld permits was released while it had %lld: signal() "
-                 "as often as wait() before letting it go",
-                 (long long)semaphore->initial, (long long)value);
+        odi_trap("CountingSemaphore.deinit: permits are missing (%lld of %lld are there). "
+                 "Call signal() as often as wait().",
+                 (long long)value, (long long)semaphore->initial);
     odi_arena_give(&semaphores, semaphore);
 }
 

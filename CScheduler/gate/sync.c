@@ -79,8 +79,7 @@ static bool is_inside(od_queue *queue)
         !od_queue_is_current(queue))
         return false;
     if (odi_is_in_scope() && od_queue_width(queue) == 1)
-        odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
-                 "would wait for itself: call the function directly instead",
+        odi_trap("TaskQueue.sync: a closure of the queue would wait for itself (\"%s\"). Call the function directly.",
                  queue->label);
     return true;
 }
@@ -90,9 +89,8 @@ static void check_targets(od_queue *queue)
     od_queue *blocked = od_queue_blocked_target(queue);
 
     if (blocked != NULL && !od_queue_is_current(queue))
-        odi_trap("TaskQueue.sync on \"%s\" from a %s of \"%s\", the queue that it is on, would wait "
-                 "for itself: call the function directly instead",
-                 queue->label, od_queue_width(blocked) == 1 ? "closure" : "barrier", blocked->label);
+        odi_trap("TaskQueue.sync: a %s of the target would wait for itself (\"%s\" on \"%s\"). Call the function directly.",
+                 od_queue_width(blocked) == 1 ? "closure" : "barrier", queue->label, blocked->label);
 }
 
 static void enter_targets(od_scope *scope)
@@ -139,8 +137,8 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope)
 {
     *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = true, .exclusive = true};
     if (od_queue_is_current(queue))
-        odi_trap("TaskQueue.sync(flags: .barrier) on \"%s\" from one of its own closures would "
-                 "wait for itself: call the function directly instead",
+        odi_trap("TaskQueue.sync(flags: .barrier): a closure of the queue would wait for itself (\"%s\"). "
+                 "Call the function directly.",
                  queue->label);
     check_targets(queue);
     odi_queue_keep_line(queue);

@@ -18,8 +18,8 @@ ODI_COLD static void refuse(od_queue *queue, od_queue *target)
     for (od_queue *each = target; each != queue && length < (int)sizeof path;
          each = odi_target_next(each))
         length += snprintf(path + length, sizeof path - (size_t)length, "\"%s\" -> ", each->label);
-    odi_trap("TaskQueue.setTarget of \"%s\" would put it on itself: \"%s\" -> %s\"%s\"",
-             queue->label, queue->label, path, queue->label);
+    odi_trap("TaskQueue.setTarget: a circle of targets (\"%s\" -> %s\"%s\"). Choose another target.",
+             queue->label, path, queue->label);
 }
 
 static void refuse_circle(od_queue *queue, od_queue *target)
@@ -58,7 +58,7 @@ void odi_target_adopt(od_queue *queue, od_queue *target)
 {
     odi_invariant(odi_target_next(queue) == NULL);
     if (target->pool != queue->pool)
-        odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
+        odi_trap("TaskQueue.setTarget: a target of another scheduler (\"%s\" on \"%s\"). Use one scheduler for both.",
                  queue->label, target->label);
     count_child(target);
     queue->gate.closed = true;
@@ -74,10 +74,10 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
     odi_lock_acquire(&queue->pool->targets_lock);
     odi_lock_acquire(&queue->watch.lock);
     if (target != NULL && !(has && odi_queue_has_more(queue)))
-        odi_trap("TaskQueue.setTarget of \"%s\": memory is short", queue->label);
+        odi_trap("TaskQueue.setTarget: out of memory (\"%s\"). Raise the memory limit.", queue->label);
     if (!queue->gate.inactive)
-        odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
-                 "and set its target before activate()",
+        odi_trap("TaskQueue.setTarget: the queue is active (\"%s\"). Make it with initiallyInactive, "
+                 "and set its target before activate().",
                  queue->label);
     od_queue *before = odi_target_gate(queue);
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */

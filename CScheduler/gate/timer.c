@@ -199,7 +199,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
                         const od_timer_options *options, void (*deliver)(void *context, od_timer *timer))
 {
     if (ODI_UNLIKELY(options->interval_ns < 0))
-        odi_trap("od_timer_create: the interval is %lld ns; choose more than 0, or 0 for one call",
+        odi_trap("od_timer_create: negative interval (%lld ns). Choose more than 0, or 0 for one call.",
                  (long long)options->interval_ns);
     od_status status = odi_pool_admit(pool);
     od_timer *timer = status == OD_NO_MEMORY || status == OD_NO_THREAD ? NULL : malloc(sizeof *timer);

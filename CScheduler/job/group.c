@@ -210,8 +210,7 @@ void od_group_enter(odi_group *group)
     if (ODI_UNLIKELY(!(before & ODI_COUNTS_KNOWN_TO_GROUP)))
         odi_group_know(group, &group->own);
     if (ODI_UNLIKELY(odi_counts_outstanding(before) >= MOST_ENTERED))
-        odi_trap("WaitGroup.enter() was called %llu times more often than leave(): is leave() "
-                 "called for each?",
+        odi_trap("WaitGroup.enter(): too many calls without leave() (%llu). Call leave() once for each.",
                  (unsigned long long)MOST_ENTERED);
 }
 
@@ -243,7 +242,7 @@ void od_group_leave(odi_group *group)
     if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0)) {
         if (was_entered_before(group))
             return;
-        odi_trap("WaitGroup.leave() was called more often than enter()");
+        odi_trap("WaitGroup.leave(): more calls than of enter(). Call it once for each enter().");
     }
     if (ODI_UNLIKELY(odi_record_subtract(&group->own, 1))) {
         odi_record_end_watch(&group->own);

@@ -24,7 +24,7 @@ void odi_fence_heavy_(void)
 {
     odi_fence_seqcst(none);
     if (ODI_LIKELY(!odi_membarrier_refused) && !call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
-        odi_trap("membarrier: the kernel refused a barrier it had registered; start the "
-                 "process under a filter that either allows or denies membarrier(2) throughout");
+        odi_trap("membarrier(2): the kernel refused a registered barrier. Start the process under a filter "
+                 "that allows or denies membarrier(2) throughout.");
     odi_fence_seqcst(none);
 }

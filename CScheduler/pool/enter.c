@@ -122,6 +122,6 @@ __attribute__((weak)) od_pool *od_default_pool(void)
     }
     odi_lock_release(&default_lock);
     if (left_out[0] != '\0')
-        odi_warn("%s; going on without it", left_out); /* who takes it may fork */
+        odi_warn("%s The default applies.", left_out); /* who takes it may fork */
     return pool;
 }

@@ -29,21 +29,21 @@ od_status odi_options_check(const od_pool_options *options, char *message, size_
 {
     if (options->workers < 0 || options->workers > ODI_MOST_WORKERS)
         return refuse(message, capacity,
-                      "workers is %lld: choose 1 to 1024, or leave it out to follow the "
-                      "machine's limits", options->workers);
+                      "workers: out of range (%lld). Choose 1 to 1024, or leave it out to follow the "
+                      "machine's limits.", options->workers);
     if ((int)options->placement < OD_PLACEMENT_NONE ||
         (int)options->placement > OD_PLACEMENT_AUTOMATIC)
         return refuse(message, capacity,
-                      "placement %lld is unknown: choose none, node, core or automatic",
+                      "placement: unknown value (%lld). Choose none, node, core or automatic.",
                       (long long)options->placement);
     if (options->stack_bytes != 0 &&
         (options->stack_bytes < ODI_STACK_MINIMUM || options->stack_bytes > MOST_STACK))
         return refuse(message, capacity,
-                      "stackSize is %lld bytes: choose 65536 to 64 GiB (it is address space, "
-                      "touched lazily)", (long long)options->stack_bytes);
+                      "stackSize: out of range (%lld bytes). Choose 65536 bytes to 64 GiB; it is address space, "
+                      "touched lazily.", (long long)options->stack_bytes);
     if (options->spare_workers < -1 || options->spare_workers > ODI_MOST_SPARES)
         return refuse(message, capacity,
-                      "the cap on spare workers is %lld: choose 0 to 1024",
+                      "spareWorkers: out of range (%lld). Choose 0 to 1024.",
                       options->spare_workers);
     return OD_OK;
 }

@@ -21,7 +21,7 @@ enum { DEFAULT_SPARES = 64 };
 static od_status out_of_memory(char *message, size_t capacity)
 {
     if (message != NULL)
-        snprintf(message, capacity, "memory is too short for a pool");
+        snprintf(message, capacity, "out of memory for a pool");
     return OD_NO_MEMORY;
 }
 
@@ -184,8 +184,8 @@ od_status od_pool_free(od_pool *pool)
     if ((odi_inside_above != NULL && odi_inside_above(pool)) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
-        odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
-                 "fork, of this pool (\"%s\"): the pool must outlive them",
+        odi_trap("od_pool_free: a thread still uses the pool for forks (\"%s\"). End its forks, and call od_forks_leave, "
+                 "before.",
                  pool->team.name);
     odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may not have */
     odi_lock_acquire(&pool->team.lock);

@@ -42,8 +42,8 @@ ODI_COLD od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry jo
 void odi_pool_expect(od_pool *pool, od_status status)
 {
     if (ODI_UNLIKELY(status == OD_NO_THREAD || status == OD_NO_MEMORY))
-        odi_trap("pool \"%s\": what was submitted can never run, for %s", pool->team.name,
-                 status == OD_NO_THREAD ? "not one thread can be started" : "memory is too short to keep it");
+        odi_trap("pool \"%s\": a submission can never run (%s). Raise the limit.", pool->team.name,
+                 status == OD_NO_THREAD ? "no thread can be started" : "out of memory");
 }
 
 /* The pool is past its deadline, and nobody looks for what this worker has just pushed, unless the stop has taken
@@ -136,7 +136,7 @@ od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), 
     odi_entry job = odi_job_plain(function, context, 0);
 
     if (ODI_UNLIKELY((uint32_t)band >= ODI_BANDS))
-        odi_trap("od_pool_submit: there is no band %d; choose one of od_band", (int)band);
+        odi_trap("od_pool_submit: no such band (%d). Choose one of od_band.", (int)band);
     od_status status = odi_pool_admit(pool);
     if (ODI_UNLIKELY(status != OD_OK))
         return odi_pool_refuse(pool, status, job);

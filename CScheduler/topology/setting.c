@@ -29,7 +29,7 @@ bool odi_setting_integer(const char *name, const char *text, int lowest, int hig
     }
     odi_setting_show(text, shown, sizeof shown);
     if (problem != NULL)
-        snprintf(problem, capacity, "%s is \"%s\", but must be a whole number from %d to %d", name,
+        snprintf(problem, capacity, "%s: invalid value (\"%s\"). Choose a whole number from %d to %d.", name,
                  shown, lowest, highest);
     return false;
 }
@@ -50,6 +50,6 @@ bool odi_setting_choice(const char *name, const char *text, const char *const *w
     }
     odi_setting_show(text, shown, sizeof shown);
     if (problem != NULL)
-        snprintf(problem, capacity, "%s is \"%s\", but must be %s", name, shown, listed);
+        snprintf(problem, capacity, "%s: invalid value (\"%s\"). Choose %s.", name, shown, listed);
     return false;
 }

@@ -12,12 +12,12 @@
 
 /* Reads a whole decimal number from `lowest` to `highest`, nothing around it. On false,
  * `*value` is untouched and `problem` (may be NULL) holds one sentence, such as
- * `OVERDRIVE_WORKERS is "many", but must be a whole number from 1 to 1024`. */
+ * `OVERDRIVE_WORKERS: invalid value ("many"). Choose a whole number from 1 to 1024.`. */
 bool odi_setting_integer(const char *name, const char *text, int lowest, int highest, int *value,
                          char *problem, size_t capacity);
 
 /* Reads one of `count` words, exactly. On false as above:
- * `OVERDRIVE_PLACEMENT is "cores", but must be none, node, core or automatic`. */
+ * `OVERDRIVE_PLACEMENT: invalid value ("cores"). Choose none, node, core or automatic.`. */
 bool odi_setting_choice(const char *name, const char *text, const char *const *words, int count,
                         int *choice, char *problem, size_t capacity);
 

@@ -56,7 +56,7 @@ void od_blocking_end(void)
     if (worker == NULL)
         return;
     if (worker->blocking_depth == 0)
-        odi_trap("od_blocking_end was called without od_blocking_begin");
+        odi_trap("od_blocking_end: no matching od_blocking_begin. Call them in pairs.");
     if (--worker->blocking_depth > 0) {
         /* relaxed, both: for reports. Around a wait of the engine's own is none but its caller's. */
         odi_store_relaxed(&worker->waits_for, (const char *)NULL);

@@ -157,8 +157,8 @@ static bool take_back(odi_forks *forks, od_fork_slot *slot)
     await(forks, slot);
     uint32_t state = odi_load_relaxed(&slot->state); /* relaxed: is_over has acquired it */
     if (state == ODI_FORK_LOST)
-        odi_trap("od_join: fork(2) was called in a branch while another thread ran its sibling, "
-                 "which a child process cannot wait for: call exec or _exit there");
+        odi_trap("od_join: fork(2) was called in a branch while another thread ran its sibling. "
+                 "Call exec or _exit in the child.");
     forget(forks, slot);
     return state == ODI_FORK_GIVEN_BACK;
 }

@@ -122,9 +122,8 @@ ODI_COLD static void say_failure(odi_team *team, int error)
     odi_lock_release(&team->lock);
 
     if (first)
-        odi_warn("pool \"%s\": a worker could not be started (%s); %s %d %s", team->name, strerror(error),
-                 active == 0 ? "it has" : "going on with", active,
-                 active == 0 ? "workers: what is submitted is refused" : "of the workers");
+        odi_warn("pool \"%s\": a worker could not be started (%s; %d run). %s Raise the limit of threads.", team->name,
+                 strerror(error), active, active == 0 ? "Submissions are refused." : "The pool continues.");
     /* What was published while the token was out relied on a search that never was (S2). */
     odi_fence_heavy(S4);
     if (odi_team_has_work(team))

@@ -35,7 +35,7 @@ public struct BatchJob: Sendable {
         name: String, version: String, count: Int,
         process: @escaping @Sendable (Int, BatchAttempt) throws -> [UInt8]
     ) {
-        precondition(count >= 0, "BatchJob: the count is \(count): choose 0 or more")
+        precondition(count >= 0, "BatchJob.init: negative count (\(count)). Choose 0 or more.")
         (self.name, self.version, self.count, self.process) = (name, version, count, process)
         itemName = { Array(String($0).utf8) }
         itemsHash = 0

@@ -23,7 +23,7 @@ open class BlockOperation: Operation, @unchecked Sendable {
     @preconcurrency
     open func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
         if isExecuting || isFinished {
-            trap("BlockOperation.addExecutionBlock(_:) of an operation that has started: add its blocks before")
+            trap("BlockOperation.addExecutionBlock(_:): the operation has started. Add blocks before.")
         }
         section { blocks.append(block) }
     }

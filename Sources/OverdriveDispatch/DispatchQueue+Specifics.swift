@@ -60,12 +60,13 @@ private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> 
     switch condition {
     case .onQueue(let queue) where !queue.isCurrent:
         trap(
-            "dispatchPrecondition\(place()): this is not \"\(queue.label)\", but "
-                + (TaskQueue.currentLabel.map { "a closure of \"\($0)\"" } ?? "a thread that runs no queue's closure"))
+            "dispatchPrecondition\(place()): not on the queue (\"\(queue.label)\"), but on "
+                + (TaskQueue.currentLabel.map { "\"\($0)\"" } ?? "a thread that runs no queue's closure")
+                + ". Submit to the queue.")
     case .onQueueAsBarrier(let queue) where !queue.isCurrent || !queue.taskQueue.isAlone:
-        trap("dispatchPrecondition\(place()): this is no barrier of \"\(queue.label)\"")
+        trap("dispatchPrecondition\(place()): not a barrier of the queue (\"\(queue.label)\"). Submit with .barrier.")
     case .notOnQueue(let queue) where queue.isCurrent:
-        trap("dispatchPrecondition\(place()): this is a closure of \"\(queue.label)\"")
+        trap("dispatchPrecondition\(place()): on the queue (\"\(queue.label)\"). Call it elsewhere.")
     default:
         break
     }

@@ -164,10 +164,10 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     deinit {
         if suspensions.load(ordering: .acquiring) > 0 {
-            trap("DispatchQueue \"\(label)\" was released while it is suspended: resume() it before its last reference goes")
+            trap("DispatchQueue.deinit: the queue is suspended (\"\(label)\"). Call resume() before the last release.")
         }
         if !isActivated.load(ordering: .acquiring) {
-            trap("DispatchQueue \"\(label)\" was released before it was activated: activate() it once")
+            trap("DispatchQueue.deinit: the queue is not activated (\"\(label)\"). Call activate() once.")
         }
     }
 
@@ -237,7 +237,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
             }
             count = now
         }
-        trap("DispatchQueue.resume() of \"\(label)\", which is not suspended: call it once for each suspend()")
+        trap("DispatchQueue.resume(): the queue is not suspended (\"\(label)\"). Call it once for each suspend().")
     }
 
     /// Puts an inactive queue on another one. Traps on an active queue, and for a target that runs on libdispatch
@@ -245,15 +245,15 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     public override func setTarget(queue: DispatchQueue) {
         guard !isActivated.load(ordering: .acquiring) else {
             trap(
-                "DispatchQueue.setTarget(queue:) of \"\(label)\", which is active: give the target when the queue is made, "
-                    + "or make the queue with .initiallyInactive")
+                "DispatchQueue.setTarget(queue:): the queue is active (\"\(label)\"). Give the target when the queue is made, "
+                    + "or make the queue with .initiallyInactive.")
         }
         if let foreign {
             foreign.setTarget(queue: queue.underlying)
         } else if queue.foreign != nil {
             trap(
-                "DispatchQueue.setTarget(queue:) of \"\(label)\" to \"\(queue.label)\", which runs on libdispatch: give that "
-                    + "target when the queue is made")
+                "DispatchQueue.setTarget(queue:): the target runs on libdispatch (\"\(label)\" on \"\(queue.label)\"). Give "
+                    + "the target when the queue is made.")
         } else if queue.isShared {
             taskQueue.standOn(shared: queue.taskQueue)
         } else {

@@ -11,7 +11,7 @@ public final class DispatchSemaphore: DispatchObject, @unchecked Sendable {
 
     /// A semaphore with `value` permits, 0 or more; a negative number traps.
     public init(value: Int) {
-        if value < 0 { trap("DispatchSemaphore(value: \(value)): choose 0 or more") }
+        if value < 0 { trap("DispatchSemaphore(value:): negative number (\(value)). Choose 0 or more.") }
         semaphore = CountingSemaphore(value: value)
     }
 

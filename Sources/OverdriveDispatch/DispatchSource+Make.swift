@@ -49,7 +49,7 @@ extension DispatchSource {
         identifier: Int32, eventMask: ProcessEvent, queue: DispatchQueue? = nil
     ) -> any DispatchSourceProcess {
         guard eventMask == .exit else {
-            trap("DispatchSource.makeProcessSource(identifier:eventMask:queue:): only .exit can be watched on Linux")
+            trap("DispatchSource.makeProcessSource(identifier:eventMask:queue:): only .exit can be watched on Linux. Choose .exit.")
         }
         let descriptor = od_process_open(identifier)
         let handle = UInt(bitPattern: Int(identifier))

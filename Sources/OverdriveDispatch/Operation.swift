@@ -75,7 +75,7 @@ open class Operation: NSObject, @unchecked Sendable {
     open func start() {
         let isQueued = section { stage == .starting }
         if !isQueued, section({ stage == .new }), !isReady {
-            trap("Operation.start() of \(self), which is not ready: its dependencies have not finished")
+            trap("Operation.start(): a dependency has not finished (\(self)). Wait until isReady.")
         }
         let begins = section {
             switch stage {
@@ -85,9 +85,9 @@ open class Operation: NSObject, @unchecked Sendable {
             case .finished:
                 return false
             case .executing:
-                trap("Operation.start() of an operation that is executing already")
+                trap("Operation.start(): the operation is executing. Call it once.")
             case .waiting:
-                trap("Operation.start() of an operation that is in a queue, which will start it")
+                trap("Operation.start(): the operation is in a queue. Leave the start to the queue.")
             }
         }
         guard begins else { return }
@@ -131,7 +131,7 @@ open class Operation: NSObject, @unchecked Sendable {
     /// until one in them is cancelled; an operation that would wait for itself traps.
     open func addDependency(_ op: Operation) {
         if op === self {
-            trap("Operation.addDependency(_:) of \(self) on itself: it would wait for itself")
+            trap("Operation.addDependency(_:): the operation would wait for itself (\(self)). Choose another dependency.")
         }
         let isNew = section {
             guard needed[ObjectIdentifier(op)] == nil else { return false }
@@ -261,8 +261,8 @@ open class Operation: NSObject, @unchecked Sendable {
         section {
             guard stage == .new, queue == nil else {
                 trap(
-                    "OperationQueue.addOperation(_:): the operation has finished, is executing or is in a queue already: "
-                        + "make a new one")
+                    "OperationQueue.addOperation(_:): the operation has finished, is executing or is in a queue. "
+                        + "Make a new operation.")
             }
             stage = .waiting
             queue = new

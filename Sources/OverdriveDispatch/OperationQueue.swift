@@ -92,7 +92,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         get { section { limit } }
         set {
             guard newValue >= OperationQueue.defaultMaxConcurrentOperationCount else {
-                trap("OperationQueue.maxConcurrentOperationCount = \(newValue): choose 0 or more, or the default, -1")
+                trap("OperationQueue.maxConcurrentOperationCount: out of range (\(newValue)). Choose 0 or more, or the default, -1.")
             }
             guard !isMain else { return }
             section { limit = newValue }
@@ -124,7 +124,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     @available(*, noasync, message: "it blocks the thread: use addBarrierBlock(_:)")
     open func waitUntilAllOperationsAreFinished() {
         if OperationQueue.current === self {
-            trap("OperationQueue.waitUntilAllOperationsAreFinished() from one of its own operations would wait for itself")
+            trap("OperationQueue.waitUntilAllOperationsAreFinished(): an operation of the queue would wait for itself. Wait elsewhere.")
         }
         pending.wait()
     }
@@ -147,10 +147,10 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     open var underlyingQueue: DispatchQueue? {
         get { section { given } }
         set {
-            guard !isMain else { trap("OperationQueue.main.underlyingQueue cannot be changed: make a queue of your own") }
+            guard !isMain else { trap("OperationQueue.main.underlyingQueue: cannot be changed. Make another queue.") }
             section {
                 guard plan.isEmpty else {
-                    trap("OperationQueue.underlyingQueue was set while operations are in the queue: set it before adding any")
+                    trap("OperationQueue.underlyingQueue: the queue has operations. Set it before adding any.")
                 }
                 given = newValue
             }

@@ -196,7 +196,7 @@ final class SourceCore: @unchecked Sendable {
                 return .some(next())
             }
             guard isActive else { return .none }
-            trap("DispatchSource.resume() of a source that is not suspended: call it once for each suspend()")
+            trap("DispatchSource.resume(): the source is not suspended. Call it once for each suspend().")
         }
         guard let step else { return activate() }
         take(step)
@@ -219,10 +219,10 @@ final class SourceCore: @unchecked Sendable {
     func release() {
         let old = section {
             if suspensions > 0 {
-                trap("DispatchSource was released while it is suspended: resume() it before its last reference goes")
+                trap("DispatchSource.deinit: the source is suspended. Call resume() before the last release.")
             }
             if !isActive {
-                trap("DispatchSource was released before it was activated: activate() it once")
+                trap("DispatchSource.deinit: the source is not activated. Call activate() once.")
             }
             defer {
                 isReleased = true

@@ -65,7 +65,7 @@ internal import OverdriveCore
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
         ) {
             guard let delay = clock.now.duration(to: instant) as? Duration else {
-                trap("Task.sleep: the durations of \(C.self) are no Swift.Duration, so nothing says how long they are")
+                trap("Task.sleep: the clock's durations are not Swift.Duration (\(C.self)). Use a clock with Swift.Duration.")
             }
             GlobalJobs.enqueue(job, after: delay)
         }

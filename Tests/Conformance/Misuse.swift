@@ -15,26 +15,26 @@ extension Conformance {
             scene.check(result, on: surface)
         }
 
-        private static let ofItself = "from one of its own closures would wait for itself: call the function directly instead"
+        private static let ofItself = "a closure of the queue would wait for itself"
         private static let scenes = [
-            Scene("leave without enter", says: "WaitGroup.leave() was called more often than enter()") { $0.group().leave() },
+            Scene("leave without enter", says: "WaitGroup.leave(): more calls than of enter(). Call it once for each enter().") { $0.group().leave() },
             Scene(
-                "sync onto the serial queue that one is on", says: "TaskQueue.sync on the serial queue \"journal\" \(ofItself)"
+                "sync onto the serial queue that one is on", says: "TaskQueue.sync: \(ofItself) (\"journal\"). Call the function directly."
             ) { surface in
                 let queue = surface.serial("journal")
                 queue.sync { queue.sync {} }
             },
             Scene(
                 "sync onto a serial queue by way of another one that it already waits for",
-                says: "TaskQueue.sync on the serial queue \"journal\" \(ofItself)"
+                says: "TaskQueue.sync: \(ofItself) (\"journal\"). Call the function directly."
             ) { surface in
                 let (queue, other) = (surface.serial("journal"), surface.serial("other"))
                 queue.sync { other.sync { queue.sync {} } }
             },
             Scene(
                 "sync onto a queue from a closure of its serial target",
-                says: "TaskQueue.sync on \"high\" from a closure of \"low\", the queue that it is on, would wait for itself: call "
-                    + "the function directly instead"
+                says: "TaskQueue.sync: a closure of the target would wait for itself (\"high\" on \"low\"). Call the function "
+                    + "directly."
             ) { surface in
                 let target = surface.serial("low")
                 let queue = surface.queue(.serial, "high", on: target)
@@ -42,18 +42,18 @@ extension Conformance {
             },
             Scene(
                 "sync onto main on the main thread",
-                says: "TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead"
+                says: "TaskQueue.main.sync: the main thread would wait for itself. Call the function directly."
             ) { surface in await MainActor.run { surface.main.sync {} } },
             Scene(
-                "resume of an inactive queue", says: "TaskQueue.resume() of \"pages\" was called more often than suspend()"
+                "resume of an inactive queue", says: "TaskQueue.resume(): more calls than of suspend() (\"pages\"). Call it once for each suspend()."
             ) { $0.inactive(.serial, "pages").resume() },
             Scene(
-                "a limit below nothing", says: "maxConcurrentTaskCount is -2: choose 1 or more, or TaskQueue.unlimited",
+                "a limit below nothing", says: "TaskQueue.maxConcurrentTaskCount: out of range (-2). Choose 1 or more, or TaskQueue.unlimited.",
                 theirs: .message
             ) { $0.operations().limit = -2 },
             Scene(
                 "work that is added twice",
-                says: "TaskQueue.add(task:) of \"photo\", which was added or started before: make a new task", theirs: .message
+                says: "TaskQueue.add(task:): the task was added or started before (\"photo\"). Make a new task.", theirs: .message
             ) { surface in
                 let (queue, unit) = (surface.operations(), surface.unit("photo") {})
                 queue.add(unit)
@@ -62,32 +62,32 @@ extension Conformance {
             },
             Scene(
                 "asserting a barrier in another closure",
-                says: "TaskQueue.assertOnQueueAsBarrier() of \"cache\" was called from a closure that is no barrier"
+                says: "TaskQueue.assertOnQueueAsBarrier(): the closure is not a barrier (\"cache\"). Submit it with .barrier."
             ) { surface in
                 let queue = surface.concurrent("cache")
                 queue.sync { queue.assertOnQueueAsBarrier() }
             },
             Scene(
                 "asserting a queue elsewhere",
-                says: "TaskQueue.assertOnQueue() of \"journal\" was called on a thread that runs no queue's closure"
+                says: "TaskQueue.assertOnQueue(): not on the queue (\"journal\"), but on a thread that runs no queue's closure. Submit to it."
             ) { $0.serial("journal").assertOnQueue() },
             Scene(
                 "asserting a queue on another one",
-                says: "TaskQueue.assertOnQueue() of \"journal\" was called from a closure of \"pages\""
+                says: "TaskQueue.assertOnQueue(): not on the queue (\"journal\"), but in a closure of \"pages\". Submit to it."
             ) { surface in
                 let (queue, other) = (surface.serial("journal"), surface.serial("pages"))
                 other.sync { queue.assertOnQueue() }
             },
             Scene(
                 "asserting not to be on a queue there",
-                says: "TaskQueue.assertNotOnQueue() of \"journal\" was called from one of its own closures"
+                says: "TaskQueue.assertNotOnQueue(): called from a closure of the queue (\"journal\"). Call it elsewhere."
             ) { surface in
                 let queue = surface.serial("journal")
                 queue.sync { queue.assertNotOnQueue() }
             },
             Scene(
                 "suspending a queue that everybody shares",
-                says: "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own",
+                says: "TaskQueue.suspend(): the queue is shared (\"global-utility\"). Make another TaskQueue.",
                 theirs: .survives, differs: .sharedQueues
             ) { surface in
                 let (queue, group) = (surface.global(.utility), surface.group())
@@ -113,7 +113,7 @@ extension Conformance {
                 guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
             },
             Scene(
-                "a limit of nothing", says: "maxConcurrentTaskCount is 0: choose 1 or more, or TaskQueue.unlimited",
+                "a limit of nothing", says: "TaskQueue.maxConcurrentTaskCount: out of range (0). Choose 1 or more, or TaskQueue.unlimited.",
                 theirs: .hangs, differs: .limitOfZero
             ) { surface in
                 let queue = surface.operations(limit: 0)
@@ -122,7 +122,7 @@ extension Conformance {
             },
             Scene(
                 "waiting for a queue of limit one from its own closure",
-                says: "TaskQueue.waitUntilAllTasksAreFinished() of \"\" from one of its own closures would wait for itself",
+                says: "TaskQueue.waitUntilAllTasksAreFinished(): \(ofItself) (\"\"). Wait elsewhere.",
                 theirs: .hangs, differs: .waitingForOneself
             ) { surface in
                 let (queue, done) = (surface.operations(limit: 1), Gate())
@@ -134,7 +134,7 @@ extension Conformance {
             },
             Scene(
                 "a barrier of sync from one of the queue's own closures",
-                says: "TaskQueue.sync(flags: .barrier) on \"pages\" \(ofItself)", theirs: .hangs, differs: .waitingForOneself
+                says: "TaskQueue.sync(flags: .barrier): \(ofItself) (\"pages\"). Call the function directly.", theirs: .hangs, differs: .waitingForOneself
             ) { surface in
                 let (queue, done) = (surface.concurrent("pages"), Gate())
                 queue.async {
@@ -145,7 +145,7 @@ extension Conformance {
             },
             Scene(
                 "a work item that is waited for by its own body",
-                says: "WorkItem.wait() from the item's own body would wait for itself", theirs: .hangs,
+                says: "WorkItem.wait(): the item's body would wait for itself. Wait elsewhere.", theirs: .hangs,
                 differs: .waitingForOneself
             ) { surface in
                 let own = Holder<Item?>(nil)
@@ -168,16 +168,15 @@ extension Conformance {
             },
             Scene(
                 "a semaphore that goes away with fewer permits than it began with",
-                says: "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before "
-                    + "letting it go"
+                says: "CountingSemaphore.deinit: permits are missing (1 of 2 are there). Call signal() as often as wait()."
             ) { $0.semaphore(2).wait() },
             Scene(
-                "a semaphore with a negative number of permits", says: "CountingSemaphore(value: -1): choose 0 or more permits",
+                "a semaphore with a negative number of permits", says: "CountingSemaphore(value:): negative number of permits (-1). Choose 0 or more.",
                 theirs: .anyDeath
             ) { $0.semaphore(-1).signal() },
             Scene(
                 "work that depends on itself",
-                says: "Task.add(dependency:) of \"photo\" to itself: a task cannot wait for itself", theirs: .hangs,
+                says: "Task.add(dependency:): the task would wait for itself (\"photo\"). Choose another dependency.", theirs: .hangs,
                 differs: .dependencyCircles
             ) { surface in
                 let unit = surface.unit("photo") {}
@@ -186,7 +185,7 @@ extension Conformance {
             // The drop-in types keep Foundation's rings, which a cancel opens.
             Scene(
                 "work that depends on itself in a circle",
-                says: "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts",
+                says: "Task.add(dependency:): a circle (\"b\" wait for \"a\", \"a\" for \"b\"). Remove one of these dependencies.",
                 theirs: .hangs, differs: .dependencyCircles, isKeptByDropIn: true
             ) { surface in
                 let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})
@@ -200,7 +199,7 @@ extension Conformance {
             + QueueKind.allCases.map { kind in
                 Scene(
                     "resume more often than suspend of a \(kind) queue",
-                    says: "TaskQueue.resume() of \"pages\" was called more often than suspend()"
+                    says: "TaskQueue.resume(): more calls than of suspend() (\"pages\"). Call it once for each suspend()."
                 ) { surface in
                     let queue = surface.queue(kind, "pages")
                     queue.suspend()

@@ -50,13 +50,13 @@ TEST(a_circle_is_named)
     for (intptr_t count = 2; count <= MOST; count++) {
         outcome it = in_a_child(a_circle_of, (void *)count, 60);
 
-        assert_non_null(strstr(it.said, "overdrive: TaskQueue.sync on the serial queue \""));
-        assert_non_null(strstr(it.said, "\" would wait for ever: its closure waits for \""));
+        assert_non_null(strstr(it.said, "overdrive: TaskQueue.sync: a circle of serial queues (\""));
+        assert_non_null(strstr(it.said, "\" waits for \""));
         assert_non_null(strstr(it.said, "\"anna\""));
         assert_non_null(strstr(it.said, "\"bert\""));
-        assert_true(count < 3 || strstr(it.said, "\", that of which waits for \"") != NULL);
+        assert_true(count < 3 || strstr(it.said, "\", which waits for \"") != NULL);
         assert_true(count < 4 || strstr(it.said, "\"dora\"") != NULL);
-        assert_non_null(strstr(it.said, "\", whose closure is the caller\n"));
+        assert_non_null(strstr(it.said, "\", which runs the caller). Use async in one of them.\n"));
     }
 }
 
@@ -64,7 +64,7 @@ TEST(a_circle_is_named_as_far_as_a_sentence_goes)
 {
     outcome it = in_a_child(a_circle_of, (void *)(intptr_t)LONGEST, 60);
 
-    assert_non_null(strstr(it.said, "\" would wait for ever: its closure waits for \""));
+    assert_non_null(strstr(it.said, "\" waits for \""));
 }
 
 static void *wait_for_the_first(void *unused)

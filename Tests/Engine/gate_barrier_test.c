@@ -305,7 +305,7 @@ SCENE(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits,
 
 SCENE_TRAPS(a_sync_barrier_from_ones_own_job_traps_by_name,
             "pool 1; queue test; add test {inside test!}; wait test",
-            "TaskQueue.sync(flags: .barrier) on \"test\" from one of its own")
+            "TaskQueue.sync(flags: .barrier): a closure of the queue would wait for itself (\"test\")")
 
 SCENE(an_enforced_band_may_be_lower_than_the_queues,
       "queue q; add q {pool.band = 4; a} band 4 enforced; add q {pool.band = 2; a} band 4; "

@@ -165,10 +165,10 @@ SCENE(sync_on_an_open_queue_does_not_wait,
 
 SCENE_TRAPS(sync_onto_the_serial_queue_one_is_on_traps_by_name,
             "pool 1; queue narrow width 1; add narrow {inside narrow}; wait narrow",
-            "TaskQueue.sync on the serial queue \"narrow\"")
+            "TaskQueue.sync: a closure of the queue would wait for itself (\"narrow\")")
 
 SCENE_TRAPS(sync_within_sync_traps_too,
-            "queue test width 1; inside test; inside test", "TaskQueue.sync on the serial queue \"test\"")
+            "queue test width 1; inside test; inside test", "TaskQueue.sync: a closure of the queue would wait for itself (\"test\")")
 
 GUARDED_PROGRAM
 CHILDREN_MAY_START_THREADS

@@ -13,14 +13,14 @@ SCENE(an_inactive_queue_changes_its_target,
 
 SCENE_TRAPS(circles_and_late_targets_trap_by_name,
             "pool 1; queue b width 1; pool 1; queue a width 1 inactive; target a b",
-            "TaskQueue \"a\" cannot be on \"b\", which is another scheduler's",
+            "TaskQueue.setTarget: a target of another scheduler (\"a\" on \"b\")",
             "queue test width 1; queue u width 1; target test u",
-            "TaskQueue.setTarget of \"test\", which is active",
+            "TaskQueue.setTarget: the queue is active (\"test\")",
             "queue a width 1 inactive; queue b width 1 inactive; queue c width 1 inactive; target a b; target b c; "
             "target c a",
-            "TaskQueue.setTarget of \"c\" would put it on itself: \"c\" -> \"a\" -> \"b\" -> \"c\"",
+            "TaskQueue.setTarget: a circle of targets (\"c\" -> \"a\" -> \"b\" -> \"c\")",
             "queue a width 1 inactive; target a a",
-            "TaskQueue.setTarget of \"a\" would put it on itself: \"a\" -> \"a\"")
+            "TaskQueue.setTarget: a circle of targets (\"a\" -> \"a\")")
 
 /* ---- lives, memory, ends ---- */
 

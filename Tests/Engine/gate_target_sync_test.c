@@ -32,14 +32,14 @@ SCENE(a_sync_caller_waits_for_what_runs_on_the_target,
 
 SCENE_TRAPS(a_sync_that_would_wait_for_itself_traps_by_name,
             "queue test; queue high width 1 on test; inside test!; inside high",
-            "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue",
+            "TaskQueue.sync: a barrier of the target would wait for itself (\"high\" on \"test\")",
             "queue test width 1; queue mid on test; queue high width 1 on mid; add test {inside high}; wait test",
-            "TaskQueue.sync on \"high\" from a closure of \"test\", the queue",
+            "TaskQueue.sync: a closure of the target would wait for itself (\"high\" on \"test\")",
             "queue test width 1; queue high width 1 on test; queue sibling width 1 on test; inside sibling; "
             "inside high!",
-            "TaskQueue.sync on \"high\" from a closure of \"test\", the queue",
+            "TaskQueue.sync: a closure of the target would wait for itself (\"high\" on \"test\")",
             "queue test width 1; queue high width 1 on test; inside high; inside test",
-            "TaskQueue.sync on the serial queue \"test\" from one of its own closures")
+            "TaskQueue.sync: a closure of the queue would wait for itself (\"test\")")
 
 SCENE(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it,
       "queue t; queue q width 1 on t; add t 20 {a; inside q; in}; add q 20 b; wait t; wait q; in = 20; b = 20")

@@ -42,12 +42,12 @@ TEST(options_out_of_range_are_refused_with_a_sentence)
         options.field = (value);                                                          \
         refuse_options(options, part);                                                    \
     } while (0)
-    REFUSED(workers, -1, "workers is -1");
+    REFUSED(workers, -1, "workers: out of range (-1)");
     REFUSED(workers, 1025, "1025");
     REFUSED(workers, INT32_MIN, "-2147483648");
-    REFUSED(placement, (od_placement)4, "placement 4");
+    REFUSED(placement, (od_placement)4, "unknown value (4)");
     REFUSED(placement, (od_placement)-1, "unknown");
-    REFUSED(stack_bytes, 1, "stackSize is 1");
+    REFUSED(stack_bytes, 1, "stackSize: out of range (1 bytes)");
     REFUSED(stack_bytes, SIZE_MAX, "stackSize");
     REFUSED(spare_workers, -2, "-2");
     REFUSED(spare_workers, 1025, "1025");
@@ -667,7 +667,7 @@ TEST(a_missing_thread_is_said_once)
     char *said = strstr(it.said, "could not be started");
     assert_non_null(said);
     assert_null(strstr(said + 1, "could not be started"));
-    assert_non_null(strstr(said, "; it has 0 workers: what is submitted is refused\n"));
+    assert_non_null(strstr(said, "; 0 run). Submissions are refused."));
 }
 
 static atomic_int threads_to_grant;

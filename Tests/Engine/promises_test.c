@@ -221,7 +221,7 @@ static void end_it_on_a_worker(void *unused)
 TEST(an_end_of_blocking_that_did_not_begin_traps_by_name)
 {
     od_blocking_end(); /* a thread that is no worker is not asked */
-    assert_child_traps(end_it_on_a_worker, NULL, "od_blocking_end was called without od_blocking_begin");
+    assert_child_traps(end_it_on_a_worker, NULL, "od_blocking_end: no matching od_blocking_begin");
 }
 
 static void *look_at_another_thread(void *unused)
@@ -380,7 +380,7 @@ static void create_with_an_interval_below_zero(void *unused)
 
 ON_ONE(an_interval_below_zero_traps)
 {
-    assert_child_traps(create_with_an_interval_below_zero, NULL, "the interval is -1 ns");
+    assert_child_traps(create_with_an_interval_below_zero, NULL, "negative interval (-1 ns)");
 }
 
 /* ---- groups ---- */

@@ -246,12 +246,12 @@ SCENE(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand,
       "open Door; wait q; q.pending = 0; resume q; add q a; wait q; a = 1")
 
 SCENE_TRAPS(a_negative_width_is_refused_and_not_a_queue_that_never_runs,
-            "pool 1; queue negative width -1", "od_queue_create: the width is -1",
-            "pool 1; queue negative width 1; width negative -1", "od_queue_set_width: the width is -1")
+            "pool 1; queue negative width -1", "od_queue_create: width too small (-1)",
+            "pool 1; queue negative width 1; width negative -1", "od_queue_set_width: width too small (-1)")
 
 SCENE_TRAPS(a_band_that_there_is_not_is_refused,
-            "pool 1; add pool a band 5", "od_pool_submit: there is no band 5",
-            "pool 1; queue q width 1 band 5", "od_queue_create: there is no band 5")
+            "pool 1; add pool a band 5", "od_pool_submit: no such band (5)",
+            "pool 1; queue q width 1 band 5", "od_queue_create: no such band (5)")
 
 static struct {
     od_queue *queue;

@@ -335,13 +335,13 @@ static void set_a_target(void *unused)
 
 MEMORY_TEST(what_cannot_be_refused_traps_with_the_reason)
 {
-    static const char memory[] = "pool \"test\": what was submitted can never run, for memory is too short to keep it";
+    static const char memory[] = "pool \"test\": a submission can never run (out of memory)";
 
     assert_child_traps(submit_a_batch, NULL, memory);
     assert_child_traps(submit_what_is_due, NULL, memory);
     assert_child_traps(try_without_memory, NULL, memory);
-    assert_child_traps(submit_without_a_thread, NULL, "can never run, for not one thread can be started");
-    assert_child_traps(set_a_target, NULL, "TaskQueue.setTarget of \"inactive\": memory is short");
+    assert_child_traps(submit_without_a_thread, NULL, "can never run (no thread can be started)");
+    assert_child_traps(set_a_target, NULL, "TaskQueue.setTarget: out of memory (\"inactive\")");
 }
 
 typedef struct {

@@ -255,8 +255,8 @@ SCENE(a_worker_that_waits_hands_its_place_over,
 
 SCENE_TRAPS(misuse_is_named,
             "pool 1; semaphore s 2; take s; release s",
-            "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before letting it go",
-            "pool 1; semaphore s -1", "CountingSemaphore(value: -1): choose 0 or more permits")
+            "CountingSemaphore.deinit: permits are missing (1 of 2 are there). Call signal() as often as wait().",
+            "pool 1; semaphore s -1", "CountingSemaphore(value:): negative number of permits (-1). Choose 0 or more.")
 
 static void find_no_permit(void *semaphore)
 {

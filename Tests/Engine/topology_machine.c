@@ -120,7 +120,7 @@ TEST(plans_can_be_looked_at)
     assert_true(od_machine_plan(machine, "automatic", 16, NULL, NULL, reason, sizeof reason));
     assert_memory_equal(reason, "node: ", 6);
     assert_false(od_machine_plan(machine, "corn", 16, NULL, NULL, reason, sizeof reason));
-    assert_string_equal(reason, "placement is \"corn\", but must be none, node, core or automatic");
+    assert_string_equal(reason, "placement: invalid value (\"corn\"). Choose none, node, core or automatic.");
     assert_false(od_machine_plan(machine, "core", 0, NULL, NULL, reason, sizeof reason));
     assert_string_equal(reason, "0 workers were asked for, but 1 to 65536 can be planned");
     assert_true(od_machine_plan(machine, "core", 65536, NULL, NULL, NULL, 0));

@@ -357,8 +357,8 @@ TEST(settings_are_whole_numbers_in_range)
     assert_false(odi_setting_integer("X", "", -5, 5, &value, NULL, 0));
 
     assert_false(parse_integer("many\x1b[2J", &value, problem, sizeof problem));
-    assert_string_equal(problem, "OVERDRIVE_WORKERS is \"many?[2J\", but must be a whole "
-                                 "number from 1 to 1024");
+    assert_string_equal(problem, "OVERDRIVE_WORKERS: invalid value (\"many?[2J\"). Choose a whole "
+                                 "number from 1 to 1024.");
     assert_false(parse_integer("many", &value, small, sizeof small));
     assert_string_equal(small, "OVERDRIVE");
     assert_false(parse_integer("many", &value, NULL, 0));
@@ -373,7 +373,7 @@ TEST(settings_are_one_of_some_words)
     assert_true(odi_setting_choice("P", "core", words, 3, &choice, problem, sizeof problem));
     assert_int_equal(choice, 2);
     assert_false(odi_setting_choice("P", "cores", words, 3, &choice, problem, sizeof problem));
-    assert_string_equal(problem, "P is \"cores\", but must be none, node or core");
+    assert_string_equal(problem, "P: invalid value (\"cores\"). Choose none, node or core.");
     assert_int_equal(choice, 2);
     memset(many, 'a', sizeof many);
     many[sizeof many - 1] = '\0';

@@ -263,7 +263,7 @@ TEST(policies_are_read_by_name)
         assert_int_equal(policy, each);
     }
     assert_false(odi_placement_parse("P", "Node", &policy, problem, sizeof problem));
-    assert_string_equal(problem, "P is \"Node\", but must be none, node, core or automatic");
+    assert_string_equal(problem, "P: invalid value (\"Node\"). Choose none, node, core or automatic.");
     assert_string_equal(odi_placement_name((od_placement)99), "unknown");
 }
 

@@ -502,8 +502,8 @@ TEST(a_pool_that_stands_still_says_who_waits_for_what)
 {
     outcome it = in_a_child(stand_still, (void *)2, 60);
     assert_int_equal(it.status, 0);
-    assert_non_null(strstr(it.said, "pool \"test\" stands still: work waits, and so does each of its 1 threads (0 spares"));
-    assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group\n"));
+    assert_non_null(strstr(it.said, "pool \"test\" is stuck: work waits, and so does each thread (1 threads, 0 spares"));
+    assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group.\n"));
 }
 
 TEST(of_many_that_wait_four_are_named_and_the_others_counted)
@@ -566,7 +566,7 @@ static void stand_still_for_a_taker(void *times)
     od_warnings_to(take_warning);
     stand_still(times);
     child_expects(atomic_load(&warnings) == 1);
-    child_expects(strncmp(warned, "pool \"test\" stands still: ", 26) == 0);
+    child_expects(strncmp(warned, "pool \"test\" is stuck: ", 22) == 0);
     child_expects(strchr(warned, '\n') == NULL);
     od_warnings_to(NULL);
     odi_warn("written again");

@@ -30,7 +30,7 @@ struct EnvironmentTests {
         }
         let told = sentences(result?.standardErrorContent)
         #expect(told.count == 1)
-        #expect(told.allSatisfy { $0.hasPrefix("overdrive: OVERDRIVE_WORKERS") && $0.hasSuffix("going on without it") })
+        #expect(told.allSatisfy { $0.hasPrefix("overdrive: OVERDRIVE_WORKERS") && $0.hasSuffix("The default applies.") })
     }
 
     @Test("names a placement", arguments: ["none", "node", "core", "automatic"])
@@ -56,7 +56,7 @@ struct EnvironmentTests {
         }
         let output = written(result?.standardErrorContent)
         #expect(output.contains("overdrive: OVERDRIVE_PLACEMENT"))
-        #expect(output.contains("going on without it"))
+        #expect(output.contains("The default applies."))
     }
 
     /// Closures that wait for each other on two workers, as many as are to be released together.
@@ -103,7 +103,7 @@ struct EnvironmentTests {
             EnvironmentTests.meet(128)
         }
         let output = written(result?.standardErrorContent)
-        #expect(output.contains("stands still: work waits, and so does each of its 5 threads (3 spares at most"))
+        #expect(output.contains("is stuck: work waits, and so does each thread (5 threads, 3 spares at most"))
         #expect(output.contains("waits for a semaphore"))
     }
 
@@ -127,7 +127,7 @@ struct EnvironmentTests {
             }
             queue.async {}
             #expect(eventually { said.all.count == 2 })
-            #expect(said.all[1].hasPrefix("pool \"told\" stands still: work waits"))
+            #expect(said.all[1].hasPrefix("pool \"told\" is stuck: work waits"))
             go.signal()
             await queue.drained()
             Scheduler.onWarning(nil)
@@ -135,7 +135,7 @@ struct EnvironmentTests {
         }
         let output = written(result?.standardErrorContent)
         #expect(output.contains("overdrive: written again\n"))
-        #expect(!output.contains("stands still") && !output.contains("OVERDRIVE_WORKERS"))
+        #expect(!output.contains("is stuck") && !output.contains("OVERDRIVE_WORKERS"))
     }
 
     @Test("is too late for spares once the scheduler is there")
@@ -145,7 +145,7 @@ struct EnvironmentTests {
             try Scheduler.setUpShared(spareWorkers: 1)
         }
         let output = written(result?.standardErrorContent)
-        #expect(output.contains("Scheduler.setUpShared was called after the first use of Scheduler.shared"))
+        #expect(output.contains("Scheduler.setUpShared: Scheduler.shared is in use already"))
     }
 
     @Test("has no say in schedulers of one's own")

@@ -30,30 +30,29 @@ struct MisuseTests {
                 await journal.drained()
             }
             let either = [("journal", "index"), ("index", "journal")].map { wanted, held in
-                "overdrive: TaskQueue.sync on the serial queue \"\(wanted)\" would wait for ever: its closure waits "
-                    + "for \"\(held)\", whose closure is the caller"
+                "overdrive: TaskQueue.sync: a circle of serial queues (\"\(wanted)\" waits for \"\(held)\", which runs the caller). "
+                    + "Use async in one of them."
             }
             #expect(!Set(either).isDisjoint(with: sentences(result?.standardErrorContent)))
         }
     #endif
 
-    private static let everybodys = "which is everybody's: make a TaskQueue of your own"
     private static let scenes = [
         Scene(
             "the global executor's jobs lack memory",
-            says: "The global executor: what was submitted can never run, for memory is too short to keep it"
+            says: "GlobalExecutor: a job can never run (out of memory). Raise the limit."
         ) { GlobalJobs.expect(OD_NO_MEMORY) },
         Scene(
             "the global executor's jobs lack a thread",
-            says: "The global executor: what was submitted can never run, for not one thread can be started"
+            says: "GlobalExecutor: a job can never run (no thread can be started). Raise the limit."
         ) { GlobalJobs.expect(OD_NO_THREAD) },
         Scene(
             "waitUntilAllTasksAreFinished for the main queue on the main thread",
-            says: "TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself"
+            says: "TaskQueue.main.waitUntilAllTasksAreFinished(): the main thread would wait for itself. Use drained()."
         ) { await MainActor.run { TaskQueue.main.waitUntilAllTasksAreFinished() } },
         Scene(
             "waiting for an item from what its body calls",
-            says: "WorkItem.wait() from the item's own body would wait for itself"
+            says: "WorkItem.wait(): the item's body would wait for itself. Wait elsewhere."
         ) {
             let kept = Holder<WorkItem?>(nil)
             let outer = WorkItem {
@@ -65,30 +64,30 @@ struct MisuseTests {
         },
         Scene(
             "concurrentPerform of a negative number of iterations",
-            says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more"
+            says: "TaskQueue.concurrentPerform(iterations:): negative number (-1). Choose 0 or more."
         ) { TaskQueue.concurrentPerform(iterations: -1) { _ in } },
-        Scene("suspend of everybody's queue", says: "TaskQueue.suspend() of \"global-utility\", \(everybodys)") {
+        Scene("suspend of everybody's queue", says: "TaskQueue.suspend(): the queue is shared (\"global-utility\"). Make another TaskQueue.") {
             TaskQueue.global(qos: .utility).suspend()
         },
-        Scene("isSuspended of everybody's queue", says: "TaskQueue.isSuspended of \"background\", \(everybodys)") {
+        Scene("isSuspended of everybody's queue", says: "TaskQueue.isSuspended: the queue is shared (\"background\"). Make another TaskQueue.") {
             TaskQueue.background.isSuspended = true
         },
-        Scene("a limit of everybody's queue", says: "TaskQueue.maxConcurrentTaskCount of \"main\", \(everybodys)") {
+        Scene("a limit of everybody's queue", says: "TaskQueue.maxConcurrentTaskCount: the queue is shared (\"main\"). Make another TaskQueue.") {
             TaskQueue.main.maxConcurrentTaskCount = 2
         },
-        Scene("resume of everybody's queue", says: "TaskQueue.resume() of \"main\", \(everybodys)") {
+        Scene("resume of everybody's queue", says: "TaskQueue.resume(): the queue is shared (\"main\"). Make another TaskQueue.") {
             TaskQueue.main.resume()
         },
         Scene(
             "cancelAll on the main queue",
-            says: "TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back"
+            says: "TaskQueue.cancelAll(): a dispatch queue's closures cannot be cancelled (\"main\"). Cancel a WorkItem."
         ) { TaskQueue.main.cancelAll() },
         Scene(
-            "shutdown of the shared scheduler", says: "Scheduler.shared cannot be shut down: make a Scheduler of your own"
+            "shutdown of the shared scheduler", says: "Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Make another Scheduler."
         ) { await Scheduler.shared.shutdown(timeout: .zero) },
         Scene(
             "shutdown from one of the scheduler's own closures",
-            says: "Scheduler.shutdown(timeout:) of \"render\" from one of its own closures would wait for itself"
+            says: "Scheduler.shutdown(timeout:): a closure of the scheduler would wait for itself (\"render\"). Call it elsewhere."
         ) {
             let scheduler = makeScheduler(name: "render")
             let queue = TaskQueue(scheduler: scheduler)
@@ -97,8 +96,8 @@ struct MisuseTests {
         },
         Scene(
             "a fork on another scheduler than the scope was opened on",
-            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
-                + "where it was opened"
+            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged. Fork where it "
+                + "was opened."
         ) {
             let other = makeScheduler()
             Parallel.scope { outer in
@@ -107,16 +106,16 @@ struct MisuseTests {
         },
         Scene(
             "an actor's executor of a queue that is not serial",
-            says: "TaskQueue.actorExecutor of \"pages\", which is not serial: an actor needs a TaskQueue.serial"
+            says: "TaskQueue.actorExecutor: the queue is not serial (\"pages\"). Make a TaskQueue.serial."
         ) { _ = TaskQueue.concurrent(label: "pages").actorExecutor },
         Scene(
             "an actor's executor of main",
-            says: "TaskQueue.actorExecutor of \"main\", which runs on a dispatch queue: write @MainActor"
+            says: "TaskQueue.actorExecutor: the queue runs on a dispatch queue (\"main\"). Write @MainActor."
         ) { _ = TaskQueue.main.actorExecutor },
         Scene(
             "a change of the limit where actors are",
-            says: "TaskQueue.maxConcurrentTaskCount of \"account\" set to 2 while actors are isolated to it: a queue with "
-                + "an actorExecutor stays serial"
+            says: "TaskQueue.maxConcurrentTaskCount: a queue with an actorExecutor stays serial (\"account\", 2). Use another "
+                + "queue."
         ) {
             let queue = TaskQueue.serial(label: "account")
             _ = queue.actorExecutor
@@ -125,20 +124,20 @@ struct MisuseTests {
         },
         Scene(
             "an actor's isolation, asked for elsewhere",
-            says: "an actor on TaskQueue \"account\" was asked for its isolation elsewhere: call it with await"
+            says: "assumeIsolated: not on the actor's queue (\"account\"). Call the actor with await."
         ) { TaskQueue.serial(label: "account").actorExecutor.checkIsolated() },
-        Scene("back-pressure without a limit", says: "TaskQueue(pendingLimit: 0): choose 1 or more") {
+        Scene("back-pressure without a limit", says: "TaskQueue(pendingLimit:): out of range (0). Choose 1 or more.") {
             _ = TaskQueue(pendingLimit: 0)
         },
         Scene(
             "a queue on a dispatch queue",
-            says: "TaskQueue \"x\" cannot be on \"main\", which runs on a dispatch queue: make a dispatch queue with that "
-                + "target, and a TaskQueue of it"
+            says: "TaskQueue.setTarget: the target runs on a dispatch queue (\"x\" on \"main\"). Make a dispatch queue with that "
+                + "target, and a TaskQueue of it."
         ) { _ = TaskQueue.serial(label: "x", target: .main) },
         Scene(
             "waiting for a queue from a closure of its serial target",
-            says: "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the queue that it is on, "
-                + "would wait for itself"
+            says: "TaskQueue.waitUntilAllTasksAreFinished(): a closure of the target would wait for itself (\"high\" on "
+                + "\"low\"). Wait elsewhere."
         ) {
             let low = TaskQueue.serial(label: "low")
             let high = TaskQueue.serial(label: "high", target: low)
@@ -149,8 +148,8 @@ struct MisuseTests {
         + [false, true].map { throwing in
             Scene(
                 "a batch that is exchanged for another one\(throwing ? ", with a throw" : "")",
-                says: "TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one: add to the batch that the "
-                    + "closure is given, and leave it in its place"
+                says: "TaskQueue.asyncBatch(group:qos:_:): the batch was exchanged for another. Add closures to the batch that "
+                    + "the closure is given."
             ) {
                 let queue = TaskQueue()
                 queue.asyncBatch { outer in
@@ -166,7 +165,7 @@ struct MisuseTests {
         + [1, TaskQueue.unlimited].map { width in
             Scene(
                 "waitUntilAllTasksAreFinished from a closure of a queue \(width) wide",
-                says: "TaskQueue.waitUntilAllTasksAreFinished() of \"pages\" from one of its own closures would wait for itself"
+                says: "TaskQueue.waitUntilAllTasksAreFinished(): a closure of the queue would wait for itself (\"pages\"). Wait elsewhere."
             ) {
                 let queue = TaskQueue.concurrent(label: "pages", maxConcurrentTaskCount: width)
                 queue.async { queue.waitUntilAllTasksAreFinished() }
@@ -174,7 +173,7 @@ struct MisuseTests {
             }
         }
         + [0, -2, .min].flatMap { width in
-            let sentence = "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited"
+            let sentence = "TaskQueue.maxConcurrentTaskCount: out of range (\(width)). Choose 1 or more, or TaskQueue.unlimited."
             return [
                 Scene("a queue \(width) wide", says: sentence) { _ = TaskQueue(maxConcurrentTaskCount: width) },
                 Scene("a queue made \(width) wide", says: sentence) { TaskQueue.serial().maxConcurrentTaskCount = width },

@@ -34,7 +34,7 @@ struct SchedulerTests {
     @Test("refuses absurd numbers of workers with a sentence", arguments: [0, -1, 1_025, 5_000_000_000, .max, .min])
     func absurdWorkers(count: Int) throws {
         let error = try #require(throws: SchedulerError.self) { try Scheduler(workers: count) }
-        #expect(error == .outOfRange("workers is \(count): choose 1 to 1024, or nil to follow the machine's limits"))
+        #expect(error == .outOfRange("workers: out of range (\(count)). Choose 1 to 1024, or nil to follow the machine's limits."))
         let scheduler = makeScheduler()
         let change = try #require(throws: SchedulerError.self) { try scheduler.setWorkerCount(count) }
         #expect("\(change)".contains("\(count)"))
@@ -44,13 +44,13 @@ struct SchedulerTests {
     @Test("refuses absurd stacks with a sentence", arguments: [0, -1, 1, 65_535, (64 << 30) + 1, .max])
     func absurdStacks(bytes: Int) throws {
         let error = try #require(throws: SchedulerError.self) { try Scheduler(stackSize: bytes) }
-        #expect("\(error)".hasPrefix("stackSize is \(bytes) bytes: choose "))
+        #expect("\(error)".hasPrefix("stackSize: out of range (\(bytes) bytes). Choose "))
     }
 
     @Test("refuses absurd numbers of spare workers with a sentence", arguments: [-1, 1_025, .max, .min])
     func absurdSpares(count: Int) throws {
         let error = try #require(throws: SchedulerError.self) { try Scheduler(spareWorkers: count) }
-        #expect("\(error)".hasPrefix("spareWorkers is \(count): choose 0 to 1024"))
+        #expect("\(error)".hasPrefix("spareWorkers: out of range (\(count)). Choose 0 to 1024."))
     }
 
     @Test("takes the least and the most that its sentences name", arguments: [64 << 10, 64 << 30])

@@ -578,6 +578,6 @@ struct AsyncTests {
             emit(.completion)
         }
         let said = written(result?.standardErrorContent)
-        #expect(said.contains("\"forgotten\" is waited for, and nobody has added it to a queue or started it"))
+        #expect(said.contains("Task.wait: the task is in no queue and was not started (\"forgotten\")"))
     }
 }

@@ -18,7 +18,7 @@ struct MisuseTests {
     private static let scenes = [
         Scene(
             "a task that is added twice",
-            says: "TaskQueue.add(task:) of \"twice\", which was added or started before: make a new task"
+            says: "TaskQueue.add(task:): the task was added or started before (\"twice\"). Make a new task."
         ) {
             let (queue, task) = (TaskQueue(), Task.inline {})
             task.name = "twice"
@@ -27,7 +27,7 @@ struct MisuseTests {
         },
         Scene(
             "a cancelled task that is added twice",
-            says: "TaskQueue.add(task:) of a Task<()>, which was added or started before: make a new task"
+            says: "TaskQueue.add(task:): the task was added or started before (a Task<()>). Make a new task."
         ) {
             let task = Task.inline {}
             task.cancel()
@@ -35,15 +35,14 @@ struct MisuseTests {
         },
         Scene(
             "a body that is missing",
-            says: "Task.run() of a Task<Int> is not overridden: override it, without calling super, or make the task from a "
-                + "closure"
+            says: "Task.run(): not overridden (a Task<Int>). Override it without calling super, or make the task from a closure."
         ) {
             TaskQueue().add(task: Task<Int>())
             try? await AsyncTask.sleep(for: .seconds(60))
         },
         Scene(
             "a circle, whose message shows the way round",
-            says: "Task.add(dependency:) would have \"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\": a circle never starts"
+            says: "Task.add(dependency:): a circle (\"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\"). Remove one of these dependencies."
         ) {
             let (a, b, c) = (Task.inline {}, Task.inline {}, Task.inline {})
             (a.name, b.name, c.name) = ("a", "b", "c")
@@ -103,8 +102,8 @@ struct MisuseTests {
         },
         Scene(
             "a wait for a task in what it calls before its end",
-            says: "Task.waitUntilFinished() of \"t\" in an observer, delegate or handler that is called before its end would wait "
-                + "for itself. Wait in an onCompletion handler, or on another thread"
+            says: "Task.waitUntilFinished(): an observer, delegate or handler before the end would wait for itself (\"t\"). Wait "
+                + "in an onCompletion handler, or on another thread."
         ) {
             struct Waits: TaskObserver {
                 func taskWillFinishExecution<T>(_ task: Task<T>) { task.waitUntilFinished() }
@@ -114,14 +113,13 @@ struct MisuseTests {
             task.add(observer: Waits())
             task.start()
         },
-        Scene("a jitter without end", says: "RetryPolicy.jitter: out of range (inf). Choose 0 to 1") {
+        Scene("a jitter without end", says: "RetryPolicy.jitter: out of range (inf). Choose 0 to 1.") {
             var policy = RetryPolicy(times: 1)
             policy.jitter = .infinity
         },
         Scene(
             "a circle of groups",
-            says: "TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled "
-                + "without end"
+            says: "TaskGroup.register(_:): a circle of groups. Register the group in another one."
         ) {
             let (outer, middle, inner) = (TaskGroup(), TaskGroup(), TaskGroup())
             outer.register(middle)
@@ -130,14 +128,14 @@ struct MisuseTests {
         },
         Scene(
             "suspend of a dispatch queue",
-            says: "TaskQueue.suspend() of \"legacy\", which runs on a dispatch queue: it has no limits of its own"
+            says: "TaskQueue.suspend(): the queue runs on a dispatch queue (\"legacy\"). Make another TaskQueue."
         ) { legacy().suspend() },
         Scene(
-            "cancelAll of a dispatch queue", says: "TaskQueue.cancelAll(): a dispatch queue's closures cannot be taken back"
+            "cancelAll of a dispatch queue", says: "TaskQueue.cancelAll(): a dispatch queue's closures cannot be cancelled (\"legacy\"). Cancel a WorkItem."
         ) { legacy().cancelAll() },
         Scene(
             "waiting for a dispatch queue from one of its closures",
-            says: "TaskQueue.waitUntilAllTasksAreFinished() of \"legacy\" from one of its own closures would wait for itself"
+            says: "TaskQueue.waitUntilAllTasksAreFinished(): a closure of the queue would wait for itself (\"legacy\"). Wait elsewhere."
         ) {
             let queue = legacy()
             queue.async { queue.waitUntilAllTasksAreFinished() }
@@ -145,7 +143,7 @@ struct MisuseTests {
         },
         Scene(
             "progress of a dispatch queue",
-            says: "TaskQueue.trackProgress(total:) of \"legacy\", which runs on a dispatch queue: its closures are not counted"
+            says: "TaskQueue.trackProgress(total:): the queue runs on a dispatch queue (\"legacy\"). Track another TaskQueue."
         ) { legacy().trackProgress() },
     ]
 }

@@ -177,7 +177,7 @@ struct WaitingTests {
         }
         let said = written(result?.standardErrorContent)
         let call = place == .run ? "wait()" : "waitUntilFinished()"
-        #expect(said.contains("Task.\(call) of \"itself\" in its own body would wait for itself"), "\(said)")
+        #expect(said.contains("Task.\(call): the body would wait for its own task (\"itself\")"), "\(said)")
     }
 
     @Test("A task that is over, or that is waited for no longer than a while, may be waited for in its own body")

@@ -152,7 +152,7 @@ static bool says_so(int said, verdict *it, int64_t patience_ns)
 
     for (;;) {
         read_said(said, it, said_before);
-        bool says = strstr(it->said, " stands still: ") != NULL;
+        bool says = strstr(it->said, " is stuck: ") != NULL;
         if (says || odi_clock_now() >= until)
             return says;
         odi_clock_sleep(MILLISECONDS(50));
@@ -168,7 +168,7 @@ static void judge_the_quiet(pid_t child, int said, verdict *it)
             atomic_fetch_add(&random_shared->still, 1);
             return;
         }
-        snprintf(it->why, sizeof it->why, "it stands still, as it may, and does not say so");
+        snprintf(it->why, sizeof it->why, "it is stuck, as it may, and prints no warning");
     } else
         snprintf(it->why, sizeof it->why, "it hangs: %d jobs wait", atomic_load(&random_shared->waiting));
     kill(child, SIGUSR1);

@@ -45,8 +45,8 @@ public struct RetryPolicy: Sendable {
     }
 
     private func check() {
-        guard times >= 0 else { trap("RetryPolicy.times: negative number (\(times)). Choose 0 or more") }
-        guard (0...1).contains(jitter) else { trap("RetryPolicy.jitter: out of range (\(jitter)). Choose 0 to 1") }
+        guard times >= 0 else { trap("RetryPolicy.times: negative number (\(times)). Choose 0 or more.") }
+        guard (0...1).contains(jitter) else { trap("RetryPolicy.jitter: out of range (\(jitter)). Choose 0 to 1.") }
     }
 
     /// The wait before the attempt that follows `failed` failed ones, without jitter.

@@ -50,7 +50,7 @@ extension AnyTask {
         dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
     ) -> Bool {
         if dependency === self {
-            trap("Task.add(dependency:) of \(title) to itself: a task cannot wait for itself")
+            trap("Task.add(dependency:): the task would wait for itself (\(title)). Choose another dependency.")
         }
         let edge = unsafe Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
         dependency.take(.gainDependent)
@@ -296,7 +296,7 @@ extension AnyTask {
         while let task = pending.popLast() {
             for next in task.dependencies where cameFrom[ObjectIdentifier(next)] == nil {
                 cameFrom[ObjectIdentifier(next)] = task
-                if next === self { trap("Task.add(dependency:) would have \(path(cameFrom, to: dependency)): a circle never starts") }
+                if next === self { trap("Task.add(dependency:): a circle (\(path(cameFrom, to: dependency))). Remove one of these dependencies.") }
                 pending.append(next)
             }
         }

@@ -125,7 +125,7 @@ public final class TaskGroup: TaskGroupMember {
         var seen: [any TaskGroupMember] = []
         let (id, replaced) = TaskGroup.nesting.withLock { _ in
             if group.contains(self, seen: &seen) {
-                trap("TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled without end")
+                trap("TaskGroup.register(_:): a circle of groups. Register the group in another one.")
             }
             return enter(group, taskId)
         }

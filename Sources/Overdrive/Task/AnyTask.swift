@@ -294,7 +294,7 @@ internal import Synchronization
 
     private func markAdded(mayRepeat: Bool) {
         if !step(.add(byProgram: true)).actions.isEmpty || mayRepeat { return }
-        trap("TaskQueue.add(task:) of \(title), which was added or started before: make a new task")
+        trap("TaskQueue.add(task:): the task was added or started before (\(title)). Make a new task.")
     }
 
     /// The queue's bookkeeping, where the task is on one.

@@ -142,12 +142,12 @@ extension AnyTask {
         if standing.phase == .finished { return }
         // One that is settled is being published: by another thread, which comes to the end of it.
         if !standing.isSettled, CurrentWorkPlace.isWithin(self) {
-            trap("Task.\(call) of \(title) in its own body would wait for itself: return from the body, or finish it")
+            trap("Task.\(call): the body would wait for its own task (\(title)). Return from the body, or finish the task.")
         }
         if isToldHere {
             trap(
-                "Task.\(call) of \(title) in an observer, delegate or handler that is called before its end would wait for "
-                    + "itself. Wait in an onCompletion handler, or on another thread")
+                "Task.\(call): an observer, delegate or handler before the end would wait for itself (\(title)). "
+                    + "Wait in an onCompletion handler, or on another thread.")
         }
         remindIfForgotten()
         _ = completionGroup().wait(overriding: assignedQueue, qos)
@@ -158,7 +158,7 @@ extension AnyTask {
         guard standing.phase == .initialized else { return }
         TaskQueue.inner.asyncAfter(.seconds(5)) { [weak self] in
             guard let self, state == .initialized else { return }
-            warn("\(title) is waited for, and nobody has added it to a queue or started it: call queue.add(task:) or start()")
+            warn("Task.wait: the task is in no queue and was not started (\(title)). Call queue.add(task:) or start().")
         }
     }
 }

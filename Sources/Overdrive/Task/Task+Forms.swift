@@ -212,7 +212,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     /// - Cost: A lock and a place in an array.
     public func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
         guard content.add(block) else {
-            trap("BlockTask.addExecutionBlock(_:) of \(title), which has begun: add blocks before it is started")
+            trap("BlockTask.addExecutionBlock(_:): the task has begun (\(title)). Add blocks before it starts.")
         }
     }
 

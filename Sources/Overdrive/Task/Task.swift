@@ -130,7 +130,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// - Threading: A worker of the task's queue; the calling thread of `start()`.
     /// - Cost: The body's own; calling it is one indirect call.
     open func run() {
-        trap("Task.run() of \(title) is not overridden: override it, without calling super, or make the task from a closure")
+        trap("Task.run(): not overridden (\(title)). Override it without calling super, or make the task from a closure.")
     }
 
     /// Ends the task's attempt with a result. The first call counts.

@@ -70,8 +70,8 @@ package enum GlobalJobs {
     /// The runtime knows no error.
     static func expect(_ status: od_status) {
         guard status != OD_OK else { return }
-        let why = status == OD_NO_MEMORY ? "memory is too short to keep it" : "not one thread can be started"
-        trap("The global executor: what was submitted can never run, for \(why)")
+        let why = status == OD_NO_MEMORY ? "out of memory" : "no thread can be started"
+        trap("GlobalExecutor: a job can never run (\(why)). Raise the limit.")
     }
 
     private static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {
@@ -103,7 +103,7 @@ package enum GlobalJobs {
             unsafe GlobalJobs.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)), isTask: false)
         }
         guard let timer = unsafe od_timer_create_elsewhere(pool, &options, { _, timer in unsafe od_timer_perform(timer) }) else {
-            trap("Task.sleep: memory is too short for a timer, or not one thread can be started")
+            trap("Task.sleep: no memory for a timer, or no thread can be started. Raise the limit.")
         }
         unsafe od_timer_start(timer)
         unsafe od_timer_release(timer)

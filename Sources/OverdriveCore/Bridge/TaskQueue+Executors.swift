@@ -25,13 +25,13 @@ extension TaskQueue {
     public var actorExecutor: ActorExecutor {
         guard case .engine(let queue, let scheduler) = route else {
             trap(
-                "TaskQueue.actorExecutor of \"\(label)\", which runs on a dispatch queue: "
-                    + (isMainQueue ? "write @MainActor" : "make a TaskQueue.serial of your own"))
+                "TaskQueue.actorExecutor: the queue runs on a dispatch queue (\"\(label)\"). "
+                    + (isMainQueue ? "Write @MainActor." : "Make a TaskQueue.serial."))
         }
         return executors.withLock { executors in
             if let actor = executors?.actor { return actor }
             guard !isGlobal, unsafe od_queue_width(queue) == 1 else {
-                trap("TaskQueue.actorExecutor of \"\(label)\", which is not serial: an actor needs a TaskQueue.serial")
+                trap("TaskQueue.actorExecutor: the queue is not serial (\"\(label)\"). Make a TaskQueue.serial.")
             }
             let actor = unsafe ActorExecutor(on: queue, label: label, qos: qos, scheduler: scheduler)
             executors = executors ?? QueueExecutors()
@@ -113,7 +113,7 @@ extension TaskQueue {
 
         public func checkIsolated() {
             guard jobs.areCurrent else {
-                trap("an actor on TaskQueue \"\(label)\" was asked for its isolation elsewhere: call it with await")
+                trap("assumeIsolated: not on the actor's queue (\"\(label)\"). Call the actor with await.")
             }
         }
 
@@ -188,7 +188,7 @@ struct QueueExecutors {
             unsafe options.target = queue
             return unsafe od_queue_create_with(scheduler.handle, &options)
         }
-        guard let own = unsafe own else { trap("TaskQueue: memory is too short for an executor") }
+        guard let own = unsafe own else { trap("TaskQueue.actorExecutor: out of memory. Raise the memory limit.") }
         unsafe self.own = own
         unsafe self.queue = queue
         self.scheduler = scheduler

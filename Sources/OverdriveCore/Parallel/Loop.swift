@@ -63,6 +63,6 @@ struct Loop: Sendable {
 extension Parallel {
     @usableFromInline
     static func trapGrain(_ grain: Int) -> Never {
-        trap("Parallel: grain is \(grain): choose 1 or more, or nil to have ranges divided as needed")
+        trap("Parallel(grain:): out of range (\(grain)). Choose 1 or more, or nil to divide ranges as needed.")
     }
 }

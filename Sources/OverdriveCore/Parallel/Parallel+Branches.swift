@@ -235,6 +235,6 @@ extension Parallel {
     /// None at all is no mistake.
     @usableFromInline
     static func trapBranches(_ count: Int) {
-        if count != 0 { trap("Parallel: \(count) branches are asked for: ask for none or more, up to 4,294,967,295") }
+        if count != 0 { trap("Parallel.join(count:): out of range (\(count)). Choose 0 to 4,294,967,295.") }
     }
 }

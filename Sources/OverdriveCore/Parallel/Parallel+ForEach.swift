@@ -114,6 +114,6 @@ extension Parallel {
 
     @usableFromInline
     static func trapLength(_ range: Range<Int>) -> Never {
-        trap("Parallel: the range \(range) has more numbers than Int.max: go through it in parts")
+        trap("Parallel.forEach: more than Int.max numbers (\(range)). Divide the range.")
     }
 }

@@ -187,6 +187,6 @@ extension Parallel {
 
     @usableFromInline
     static func trapSplit(_ index: Int, _ count: Int) -> Never {
-        trap("Parallel.join(splitting:at:): \(index) is outside the span, which has \(count) elements")
+        trap("Parallel.join(splitting:at:): outside the span (\(index) of \(count) elements). Choose an index in the span.")
     }
 }

@@ -152,13 +152,13 @@ extension Parallel {
 
     @usableFromInline
     static func trapScope() -> Never {
-        trap("Parallel.Scope.fork: a scope that was opened after this one is still open: fork before it, or there")
+        trap("Parallel.Scope.fork: an inner scope is still open. Fork before it, or in it.")
     }
 
     @usableFromInline
     static func trapForeignScope() -> Never {
         trap(
-            "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
-                + "where it was opened")
+            "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged. Fork where it "
+                + "was opened.")
     }
 }

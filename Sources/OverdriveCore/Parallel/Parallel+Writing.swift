@@ -66,6 +66,6 @@ extension Parallel {
 
     @usableFromInline
     static func trapSize(_ size: Int) -> Never {
-        trap("Parallel.chunks(of:size:): size is \(size): choose 1 or more")
+        trap("Parallel.chunks(of:size:): size out of range (\(size)). Choose 1 or more.")
     }
 }

@@ -51,8 +51,8 @@ extension TaskQueue {
     public func trackProgress(total: Int = 0) {
         guard let specifics = specifics(make: true), case .engine = route else {
             trap(
-                "TaskQueue.trackProgress(total:) of \"\(label)\", which runs on a dispatch queue: its closures are not "
-                    + "counted")
+                "TaskQueue.trackProgress(total:): the queue runs on a dispatch queue (\"\(label)\"). "
+                    + "Track another TaskQueue.")
         }
         specifics.track(ProgressTracker(total: total))
     }

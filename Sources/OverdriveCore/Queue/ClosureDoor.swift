@@ -41,7 +41,7 @@ final class Callback {
 
     /// Where the engine has no memory to keep a notification, as where Swift has none for its closure.
     static func demand(_ status: od_status, by door: String) {
-        if status != OD_OK { trap("\(door): memory is too short to keep the notification") }
+        if status != OD_OK { trap("\(door): out of memory for the notification. Raise the memory limit.") }
     }
 
     /// The context to pass with ``function``, at +1: `function` must be called exactly once.

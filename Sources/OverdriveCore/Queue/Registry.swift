@@ -7,7 +7,7 @@ internal import CScheduler
     private let handle: OpaquePointer
 
     package init() {
-        guard let handle = unsafe od_registry_create() else { trap("TaskQueue: memory is too short for its tasks") }
+        guard let handle = unsafe od_registry_create() else { trap("TaskQueue.add(task:): out of memory. Raise the memory limit.") }
         unsafe self.handle = handle
     }
 
@@ -18,7 +18,7 @@ internal import CScheduler
     /// Returns the object's place, which is not 0.
     package func add(_ object: UnsafeMutableRawPointer) -> UInt64 {
         let place = unsafe od_registry_add(handle, object)
-        if place == 0 { trap("TaskQueue.add(task:): memory is too short for the queue's list of tasks") }
+        if place == 0 { trap("TaskQueue.add(task:): out of memory. Raise the memory limit.") }
         return place
     }
 

@@ -62,7 +62,7 @@ extension TaskQueue {
         scheduler: Scheduler = .shared
     ) {
         guard pendingLimit >= 1 else {
-            trap("TaskQueue(pendingLimit: \(pendingLimit)): choose 1 or more")
+            trap("TaskQueue(pendingLimit:): out of range (\(pendingLimit)). Choose 1 or more.")
         }
         unsafe self.init(
             label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive,

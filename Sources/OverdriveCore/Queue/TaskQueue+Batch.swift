@@ -74,8 +74,8 @@ extension TaskQueue {
             // Another one would go on in this one's memory, which is about to go.
             if unsafe UnsafeRawPointer(handle) != UnsafeRawPointer(room.baseAddress) {
                 trap(
-                    "TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one: add to the batch that "
-                        + "the closure is given, and leave it in its place")
+                    "TaskQueue.asyncBatch(group:qos:_:): the batch was exchanged for another. Add closures to the batch "
+                        + "that the closure is given.")
             }
             unsafe od_batch_submit(handle)
         }

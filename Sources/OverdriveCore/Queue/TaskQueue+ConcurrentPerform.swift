@@ -41,7 +41,7 @@ extension TaskQueue {
     ///   thread's share of the rest.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         guard iterations >= 0 else {
-            trap("TaskQueue.concurrentPerform(iterations: \(iterations)): choose 0 or more")
+            trap("TaskQueue.concurrentPerform(iterations:): negative number (\(iterations)). Choose 0 or more.")
         }
         guard iterations > 0 else { return }
         guard !isCurrent else { return performHere(iterations, body) }

@@ -76,8 +76,8 @@ extension TaskQueue {
             let queue = unsafe ownQueue("maxConcurrentTaskCount")
             if newValue != 1, executors.withLock({ $0?.actor != nil }) {
                 trap(
-                    "TaskQueue.maxConcurrentTaskCount of \"\(label)\" set to \(newValue) while actors are isolated to "
-                        + "it: a queue with an actorExecutor stays serial")
+                    "TaskQueue.maxConcurrentTaskCount: a queue with an actorExecutor stays serial (\"\(label)\", "
+                        + "\(newValue)). Use another queue.")
             }
             unsafe od_queue_set_width(queue, TaskQueue.width(newValue))
         }
@@ -97,8 +97,8 @@ extension TaskQueue {
     public func cancelAll() -> Int {
         guard case .engine(let queue, _) = route else {
             trap(
-                "TaskQueue.\(isMain ? "main." : "")cancelAll(): \(isMain ? "the main" : "a dispatch") queue's closures "
-                    + "cannot be taken back")
+                "TaskQueue.cancelAll(): a dispatch queue's closures cannot be cancelled (\"\(label)\"). "
+                    + "Cancel a WorkItem.")
         }
         let closures = unsafe Int(od_queue_cancel_all(queue))
         // Afterwards: what begins until here had been submitted by then, or is while this goes on.
@@ -157,19 +157,19 @@ extension TaskQueue {
         case .engine(let queue, _):
             if let blocked = unsafe od_queue_blocked_target(queue) {
                 unsafe trap(
-                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from a closure of "
-                        + "\"\(String(cString: od_queue_label(blocked)))\", the queue that it is on, would wait for itself")
+                    "TaskQueue.waitUntilAllTasksAreFinished(): a closure of the target would wait for itself (\"\(label)\" on "
+                        + "\"\(String(cString: od_queue_label(blocked)))\"). Wait elsewhere.")
             }
             guard unsafe od_queue_is_current(queue) else { return }
         case .dispatch(let route):
             if route.isMain && TaskQueue.isOnMain {
-                trap("TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
+                trap("TaskQueue.main.waitUntilAllTasksAreFinished(): the main thread would wait for itself. Use drained().")
             }
             guard !route.isMain && route.isCurrent else { return }
         }
         trap(
-            "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
-                + "for itself")
+            "TaskQueue.waitUntilAllTasksAreFinished(): a closure of the queue would wait for itself (\"\(label)\"). "
+                + "Wait elsewhere.")
     }
 
     /// Suspends until nothing is pending.
@@ -200,10 +200,10 @@ extension TaskQueue {
     /// The engine's queue, where it is this queue's own to change.
     private func ownQueue(_ call: StaticString) -> OpaquePointer {
         if case .dispatch(let route) = route, !route.isMain {
-            trap("TaskQueue.\(call) of \"\(label)\", which runs on a dispatch queue: it has no limits of its own")
+            trap("TaskQueue.\(call): the queue runs on a dispatch queue (\"\(label)\"). Make another TaskQueue.")
         }
         guard !isGlobal, case .engine(let queue, _) = route else {
-            trap("TaskQueue.\(call) of \"\(label)\", which is everybody's: make a TaskQueue of your own")
+            trap("TaskQueue.\(call): the queue is shared (\"\(label)\"). Make another TaskQueue.")
         }
         return unsafe queue
     }

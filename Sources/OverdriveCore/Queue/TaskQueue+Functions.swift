@@ -17,7 +17,7 @@ extension TaskQueue {
         }
         let status = unsafe od_queue_async(queue, group.handle, qos?.rawValue ?? -1, function, context)
         if status != OD_OK && status != OD_STOPPED {
-            trap("TaskQueue.async: cannot submit a job: out of \(status == OD_NO_THREAD ? "threads" : "memory").")
+            trap("TaskQueue.async: cannot submit a closure (out of \(status == OD_NO_THREAD ? "threads" : "memory")). Raise the limit.")
         }
     }
 }

@@ -83,7 +83,7 @@ extension TaskQueue {
     /// - Cost: A few loads. It is checked in release builds too.
     public func assertOnQueue() {
         guard isCurrent else {
-            trap("TaskQueue.assertOnQueue() of \"\(label)\" was called \(TaskQueue.whereabouts)")
+            trap("TaskQueue.assertOnQueue(): not on the queue (\"\(label)\"), but \(TaskQueue.whereabouts). Submit to it.")
         }
     }
 
@@ -103,7 +103,7 @@ extension TaskQueue {
         assertOnQueue()
         switch route {
         case .engine(let queue, _) where unsafe !od_queue_is_alone(queue):
-            trap("TaskQueue.assertOnQueueAsBarrier() of \"\(label)\" was called from a closure that is no barrier")
+            trap("TaskQueue.assertOnQueueAsBarrier(): the closure is not a barrier (\"\(label)\"). Submit it with .barrier.")
         case .dispatch(let route) where !route.isMain:
             dispatchPrecondition(condition: .onQueueAsBarrier(route.queue))
         default: break
@@ -117,15 +117,15 @@ extension TaskQueue {
     /// - Cost: A few loads. It is checked in release builds too.
     public func assertNotOnQueue() {
         if isCurrent {
-            trap("TaskQueue.assertNotOnQueue() of \"\(label)\" was called from one of its own closures")
+            trap("TaskQueue.assertNotOnQueue(): called from a closure of the queue (\"\(label)\"). Call it elsewhere.")
         }
     }
 
     private static var whereabouts: String {
         switch currentLabel {
         case nil: "on a thread that runs no queue's closure"
-        case "": "from a closure of a queue without a label"
-        case let label?: "from a closure of \"\(label)\""
+        case "": "in a closure of a queue without a label"
+        case let label?: "in a closure of \"\(label)\""
         }
     }
 

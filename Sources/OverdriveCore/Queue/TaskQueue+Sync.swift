@@ -46,7 +46,7 @@ extension TaskQueue {
     func syncOnDispatchQueue<R, E: Error>(flags: Flags, _ body: () throws(E) -> R) throws(E) -> R {
         guard case .dispatch(let route) = route else { trap("TaskQueue.sync: the queue has changed its kind") }
         if route.isMain && TaskQueue.isOnMain {
-            trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+            trap("TaskQueue.main.sync: the main thread would wait for itself. Call the function directly.")
         }
         return try route.sync(flags: flags, body)
     }

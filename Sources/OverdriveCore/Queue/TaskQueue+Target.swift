@@ -70,7 +70,7 @@ extension TaskQueue {
     /// - Cost: A few locks, and a look at each queue that the target is on.
     public func setTarget(_ target: TaskQueue?) {
         guard case .engine(let queue, _) = route else {
-            trap("TaskQueue.setTarget of \"\(label)\", which runs on a dispatch queue: set that one's target")
+            trap("TaskQueue.setTarget: the queue runs on a dispatch queue (\"\(label)\"). Set that queue's target.")
         }
         let handle = unsafe target.map { unsafe TaskQueue.engine(of: $0, for: label).0 }
         let before = keptTarget.withLock { kept in
@@ -84,8 +84,8 @@ extension TaskQueue {
     private static func engine(of target: TaskQueue, for label: String) -> (OpaquePointer, Scheduler) {
         guard case .engine(let handle, let scheduler) = target.route else {
             trap(
-                "TaskQueue \"\(label)\" cannot be on \"\(target.label)\", which runs on a dispatch queue: make a dispatch "
-                    + "queue with that target, and a TaskQueue of it")
+                "TaskQueue.setTarget: the target runs on a dispatch queue (\"\(label)\" on \"\(target.label)\"). "
+                    + "Make a dispatch queue with that target, and a TaskQueue of it.")
         }
         return unsafe (handle, scheduler)
     }

@@ -153,7 +153,7 @@ public final class TaskQueue: Sendable {
             unsafe options.shared = isGlobal
             return unsafe od_queue_create_with(scheduler.handle, &options)
         }
-        guard let queue = unsafe queue else { trap("TaskQueue: memory is too short for a queue") }
+        guard let queue = unsafe queue else { trap("TaskQueue.init: out of memory. Raise the memory limit.") }
         self.label = label
         self.qos = qos
         self.isGlobal = isGlobal
@@ -208,7 +208,7 @@ public final class TaskQueue: Sendable {
 
     static func width(_ limit: Int) -> Int32 {
         guard limit == unlimited || limit >= 1 else {
-            trap("maxConcurrentTaskCount is \(limit): choose 1 or more, or TaskQueue.unlimited")
+            trap("TaskQueue.maxConcurrentTaskCount: out of range (\(limit)). Choose 1 or more, or TaskQueue.unlimited.")
         }
         return limit == unlimited ? Int32(OD_UNLIMITED) : Int32(clamping: limit)
     }

@@ -245,7 +245,7 @@ public final class WorkItem: Sendable {
 
     private func checkIsOutside(_ call: StaticString) {
         if CurrentWorkPlace.isWithin(work) {
-            trap("WorkItem.\(call) from the item's own body would wait for itself")
+            trap("WorkItem.\(call): the item's body would wait for itself. Wait elsewhere.")
         }
     }
 

@@ -51,7 +51,7 @@ internal import Synchronization
         let count = try checked(spareWorkers: spareWorkers)
         sharedSetUp.withLock { state in
             guard case .open = state else {
-                trap("Scheduler.setUpShared was called after the first use of Scheduler.shared: call it before")
+                trap("Scheduler.setUpShared: Scheduler.shared is in use already. Call it before the first use.")
             }
             state = .open(spareWorkers: Int(count))
         }
@@ -96,7 +96,7 @@ internal import Synchronization
         unsafe options.placement = od_placement(UInt32(placement.rawValue))
         unsafe options.workers = try Scheduler.checked(workers: workers)
         guard (64 << 10...64 << 30).contains(stackSize) else {
-            throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB")
+            throw .outOfRange("stackSize: out of range (\(stackSize) bytes). Choose 64 KiB to 64 GiB.")
         }
         unsafe options.stack_bytes = stackSize
         unsafe options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
@@ -118,7 +118,7 @@ internal import Synchronization
             trap("Scheduler.shared: \(error)")
         }
         guard let problem else { return }
-        let sentence = "\(problem.message); going on without it"
+        let sentence = "\(problem.message) The default applies."
         // Who takes it may use `shared`, which is there when this returns, and so must not be called on this thread.
         if isWarningTaken { DispatchQueue.global().async { warn(sentence) } } else { warn(sentence) }
     }
@@ -179,14 +179,14 @@ internal import Synchronization
     private static func checked(workers: Int?) throws(SchedulerError) -> Int32 {
         guard let workers else { return 0 }
         guard (1...1024).contains(workers) else {
-            throw .outOfRange("workers is \(workers): choose 1 to 1024, or nil to follow the machine's limits")
+            throw .outOfRange("workers: out of range (\(workers)). Choose 1 to 1024, or nil to follow the machine's limits.")
         }
         return Int32(workers)
     }
 
     private static func checked(spareWorkers: Int) throws(SchedulerError) -> Int32 {
         guard (0...1024).contains(spareWorkers) else {
-            throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024")
+            throw .outOfRange("spareWorkers: out of range (\(spareWorkers)). Choose 0 to 1024.")
         }
         return Int32(spareWorkers)
     }
@@ -217,11 +217,11 @@ internal import Synchronization
     ///   closure.
     @discardableResult
     public func shutdown(timeout: Duration) -> ShutdownReport {
-        if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
+        if isShared { trap("Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Make another Scheduler.") }
         var report = od_stop_report()
         let status = unsafe od_pool_stop(handle, timeout.nanoseconds, &report)
         if status == OD_INSIDE {
-            trap("Scheduler.shutdown(timeout:) of \"\(name)\" from one of its own closures would wait for itself")
+            trap("Scheduler.shutdown(timeout:): a closure of the scheduler would wait for itself (\"\(name)\"). Call it elsewhere.")
         }
         return ShutdownReport(report)
     }
@@ -253,7 +253,7 @@ public enum SchedulerError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .outOfRange(let sentence): sentence
-        case .outOfMemory: "memory is too short for a scheduler"
+        case .outOfMemory: "out of memory for a scheduler"
         }
     }
 }

@@ -79,7 +79,7 @@ extension TaskQueue {
                     unsafe Timer.of(context)?.deliver()
                 }
             }
-            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer, or not one thread can be started") }
+            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: no memory for a timer, or no thread can be started. Raise the limit.") }
             unsafe od_timer_start(handle)
         }
 

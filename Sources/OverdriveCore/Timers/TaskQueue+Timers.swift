@@ -109,7 +109,7 @@ extension TaskQueue {
         _ body: sending @escaping (Timer.Tick) -> Void
     ) -> Timer {
         if let interval, interval.nanoseconds < 1 {
-            trap("TaskQueue.every: the interval is \(interval): choose a nanosecond or more")
+            trap("TaskQueue.every: interval too short (\(interval)). Choose 1 ns or more.")
         }
         return Timer(
             on: self, first: first, every: interval?.nanoseconds ?? 0, qos: qos, flags: flags, body)

@@ -33,7 +33,7 @@ internal import CScheduler
     /// - Cost: Two allocations.
     public init(value: Int) {
         guard let semaphore = unsafe od_semaphore_create(Int64(value)) else {
-            trap("CountingSemaphore(value:): memory is too short for a semaphore")
+            trap("CountingSemaphore(value:): out of memory. Raise the memory limit.")
         }
         unsafe handle = semaphore
     }
@@ -118,7 +118,7 @@ internal import CScheduler
         init(for semaphore: CountingSemaphore) {
             self.semaphore = semaphore
             unsafe waiter = od_semaphore_waiter_create(Waiter.granted, Unmanaged.passUnretained(self).toOpaque())
-            if unsafe waiter == nil { trap("CountingSemaphore.wait(): memory is too short for a waiter") }
+            if unsafe waiter == nil { trap("CountingSemaphore.wait(): out of memory. Raise the memory limit.") }
         }
 
         deinit {

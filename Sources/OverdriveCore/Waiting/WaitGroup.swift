@@ -31,7 +31,7 @@ internal import CScheduler
     /// - Cost: Two allocations.
     public init() {
         guard let group = unsafe od_group_create() else {
-            trap("WaitGroup(): memory is too short for a group")
+            trap("WaitGroup(): out of memory. Raise the memory limit.")
         }
         unsafe handle = group
     }

@@ -135,14 +135,14 @@ struct TerminalTests {
         var shown = ""
         // The bar says "counting" or, where the files are counted before it first shows, how many of a hundred are done.
         func isBar(_ line: Substring) -> Bool { line.contains("counting") || line.contains(" %") }
-        for _ in 0..<400 where !shown.contains("stands still") || !isBar(shown[...]) {
+        for _ in 0..<400 where !shown.contains("is stuck") || !isBar(shown[...]) {
             usleep(50_000)
             shown += terminal.shown()
         }
         close(ends.writing)
         #expect(try running.wait().status == 0)
         let lines = shown.split(separator: "\r\u{1B}[K")
-        #expect(lines.contains { $0.hasPrefix("overdrive: pool") && $0.contains("stands still") }, "\(shown)")
+        #expect(lines.contains { $0.hasPrefix("overdrive: pool") && $0.contains("is stuck") }, "\(shown)")
         #expect(lines.contains(where: isBar))
     }
 

@@ -259,7 +259,7 @@ public enum Workload {
         let end = ends[0]
         DispatchQueue.global().async {
             var said = [UInt8](), part = [UInt8](repeating: 0, count: 4_096)
-            while !String(decoding: said, as: UTF8.self).contains("stands still") {
+            while !String(decoding: said, as: UTF8.self).contains("is stuck") {
                 let length = read(end, &part, part.count)
                 guard length > 0 else { return }
                 said += part.prefix(length)

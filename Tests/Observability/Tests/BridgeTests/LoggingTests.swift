@@ -15,7 +15,7 @@ struct LoggingTests {
         forgotten.name = "forgotten"
         let waiting = AsyncTask { try await forgotten.value }
         while lines.all.isEmpty { try await Task.sleep(for: .milliseconds(20)) }
-        #expect(lines.all.first?.hasPrefix("notice: \"forgotten\" is waited for, and nobody has added it") == true, "\(lines.all)")
+        #expect(lines.all.first?.hasPrefix("notice: Task.wait: the task is in no queue") == true, "\(lines.all)")
         forgotten.start()
         #expect(try await waiting.value == 1)
     }
