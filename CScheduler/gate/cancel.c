@@ -10,7 +10,7 @@ static bool is_cancelled(const void *unused, odi_entry entry)
 }
 
 /* What was taken back of a drain batch. */
-static void sift_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
+static void filter_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
 {
     int32_t kept = batch->end;
 
@@ -24,13 +24,13 @@ static void sift_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
 }
 
 /* Lock held. */
-static void sift(od_queue *queue, odi_fifo_sieve *sieve)
+static void filter(od_queue *queue, odi_fifo_sieve *sieve)
 {
     odi_fifo_sift(&queue->early, sieve);
     odi_queue_take_back(queue);
     uint32_t before = sieve->count;
     for (int each = 0; each < odi_queue_drain_batches(queue); each++)
-        sift_batch(&queue->batches[each], sieve);
+        filter_batch(&queue->batches[each], sieve);
     queue->back = (uint8_t)(queue->back - (sieve->count - before));
     odi_fifo_sift(&queue->line, sieve);
     odi_lock_acquire(&queue->inbox.lock);
@@ -51,7 +51,7 @@ void odi_queue_purge(od_queue *queue)
     do {
         sieve.count = 0;
         odi_lock_acquire(&queue->watch.lock);
-        sift(queue, &sieve);
+        filter(queue, &sieve);
         odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
         odi_lock_release(&queue->watch.lock);
 

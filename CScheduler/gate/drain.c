@@ -205,8 +205,8 @@ static void take_under_targets(drainer *it, bool begins)
     it->follow = false;
     it->over = queue->released;
     it->seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
-    if (it->seems_empty && queue->lingers_in > 0) {
-        queue->lingers_in--;
+    if (it->seems_empty && queue->spin_backoff > 0) {
+        queue->spin_backoff--;
         it->seems_empty = false;
     }
 }
@@ -224,7 +224,7 @@ static bool look(drainer *it)
         lingers = linger(queue) ? 0 : NOT_LINGERING;
     odi_lock_acquire(&queue->watch.lock);
     if (lingers >= 0)
-        queue->lingers_in = (uint8_t)lingers;
+        queue->spin_backoff = (uint8_t)lingers;
     odi_queue_put_down(queue, &it->next.taken);
     if (it->wide && it->ticks != UINT64_MAX)
         odi_queue_measure(queue, it->ticks);

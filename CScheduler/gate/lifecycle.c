@@ -157,13 +157,13 @@ static void cancel_if_of(void *object, void *pool)
 typedef struct {
     const od_pool *pool;
     bool found;
-} debt;
+} drainer_search;
 
 /* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
-static void find_debt(void *object, void *raw)
+static void find_pending_drainer(void *object, void *raw)
 {
     od_queue *queue = object, *target;
-    debt *it = raw;
+    drainer_search *it = raw;
 
     odi_lock_acquire(&queue->watch.lock);
     bool owed = queue->pool == it->pool && queue->gate.coming > 0;
@@ -176,11 +176,11 @@ static void find_debt(void *object, void *raw)
     it->found |= owed;
 }
 
-static bool is_any_owed(od_pool *pool)
+static bool is_drainer_pending(od_pool *pool)
 {
-    debt it = {pool, false};
+    drainer_search it = {pool, false};
 
-    odi_arena_visit(&odi_queues, find_debt, &it);
+    odi_arena_visit(&odi_queues, find_pending_drainer, &it);
     return it.found;
 }
 
@@ -218,6 +218,6 @@ __attribute__((constructor(101))) static void register_with_those_below(void)
     odi_drain = odi_queue_drain;
     odi_fork_above = forked;
     odi_cancel_above = cancel_all_of;
-    odi_owed_above = is_any_owed;
+    odi_owed_above = is_drainer_pending;
     odi_inside_above = is_inside_of;
 }

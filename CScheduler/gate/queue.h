@@ -108,7 +108,7 @@ struct od_queue {
     bool pass_is_out;   /* that of its node is on its way, in the target's line or in the pool; see target.h */
     bool sends;         /* somebody is about to put it there */
     uint8_t pass_band;  /* what it is served in */
-    uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
+    uint8_t spin_backoff; /* see drain.c: times that a drainer finds the line empty before it lingers */
     uint8_t raised;     /* the bands of which some are overridden: see override.c */
 
     odi_fifo early;

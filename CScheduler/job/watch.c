@@ -128,7 +128,7 @@ static void meet(odi_watch *watch)
 }
 
 /* Lock held; releases it. */
-static void conclude(odi_watch *watch, bool empty)
+static void signal_empty(odi_watch *watch, bool empty)
 {
     bool interested = somebody_is_interested(watch);
 
@@ -152,7 +152,7 @@ void odi_watch_changed(const odi_set *set)
     if (odi_load_relaxed(&set->watch->interested) == 0) /* relaxed: L1 */
         return;
     odi_lock_acquire(&set->watch->lock);
-    conclude(set->watch, odi_set_is_empty(set, true));
+    signal_empty(set->watch, odi_set_is_empty(set, true));
 }
 
 /* ---- waiting ---- */
@@ -161,7 +161,7 @@ bool odi_watch_is_empty(const odi_set *set)
 {
     odi_lock_acquire(&set->watch->lock);
     bool empty = odi_set_is_empty(set, false);
-    conclude(set->watch, empty);
+    signal_empty(set->watch, empty);
     return empty;
 }
 
@@ -174,7 +174,7 @@ bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter)
     bool empty = odi_set_is_empty(set, true);
     if (!empty)
         join(&set->watch->waiters, waiter);
-    conclude(set->watch, empty);
+    signal_empty(set->watch, empty);
     return empty;
 }
 
@@ -222,6 +222,6 @@ bool odi_watch_notify(const odi_set *set, odi_function *function, void *context)
     else
         watch->last_notification->next = notification;
     watch->last_notification = notification;
-    conclude(watch, odi_set_is_empty(set, true));
+    signal_empty(watch, odi_set_is_empty(set, true));
     return true;
 }

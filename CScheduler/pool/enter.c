@@ -23,7 +23,7 @@ static odi_forks *alone(void)
     return (odi_forks *)(place & ~(uintptr_t)(ODI_CACHE_PAIR - 1));
 }
 
-static od_forks *go_alone(void)
+static od_forks *fork_inline(void)
 {
     odi_forks *forks = alone();
 
@@ -43,7 +43,7 @@ static void begin(void)
 
     if (external != NULL)
         external->leaves_at_root = true;
-    od_forks_self = external != NULL ? &external->owner : go_alone();
+    od_forks_self = external != NULL ? &external->owner : fork_inline();
 }
 
 ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
@@ -71,7 +71,7 @@ void od_forks_enter(od_pool *pool, od_fork_scope *scope)
         external->leaves_at_root = false;
     else
         alone()->depth++; /* the scope, which no join ends */
-    scope->here = external != NULL ? &external->owner : go_alone();
+    scope->here = external != NULL ? &external->owner : fork_inline();
     od_forks_self = scope->here;
 }
 

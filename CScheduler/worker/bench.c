@@ -131,7 +131,7 @@ odi_bench_result odi_team_bench(odi_worker *worker)
 
 /* Another may run now. Whoever published meanwhile found the team full, and its own job may be what the
  * jobs that are left wait for. */
-static void leave_room(odi_team *team, odi_site *site)
+static void release_active(odi_team *team, odi_site *site)
 {
     odi_lock_acquire(&team->lock);
     team->active--;
@@ -147,7 +147,7 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
     odi_team *team = worker->team;
 
     if (!from_bench)
-        leave_room(team, worker->site);
+        release_active(team, worker->site);
     odi_lock_acquire(&team->lock);
     worker->present = worker->pinned = false;
     (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
