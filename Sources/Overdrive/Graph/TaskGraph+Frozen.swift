@@ -52,12 +52,12 @@ extension TaskGraph {
         ///
         /// - Parameters:
         ///   - given: The inputs' values; see ``TaskGraph/InputNode/given(_:)``.
-        ///   - token: Cancels the run, as in ``run(token:)``.
+        ///   - token: Cancels the run, as in `run(token:)`.
         /// - Returns: The results.
-        /// - Throws: As ``run(token:)``.
+        /// - Throws: As `run(token:)`.
         /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
         /// - Threading: Any thread; in an `async` function call the other form.
-        /// - Cost: As ``run(token:)``, and 2 allocations.
+        /// - Cost: As `run(token:)`, and 2 allocations.
         @available(*, noasync, message: "write await run(with:) inside an async function, not at the top level of a file")
         public func run(with given: [Given], token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
@@ -92,7 +92,7 @@ extension TaskGraph {
         /// - Throws: As the blocking form, and traps as it does.
         /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
         /// - Threading: Any task.
-        /// - Cost: As ``run(token:)``, and 2 allocations.
+        /// - Cost: As `run(token:)`, and 2 allocations.
         public func run(with given: [Given], token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)

@@ -41,7 +41,7 @@ extension TaskGraph {
         public let node: Node<T>
         fileprivate let number: Int
 
-        /// Names the input's value in a run; see ``TaskGraph/Frozen/run(with:token:)``.
+        /// Names the input's value in a run; see `run(with:token:)`.
         ///
         /// - Parameter value: The value that dependents receive.
         /// - Returns: The value with its input.

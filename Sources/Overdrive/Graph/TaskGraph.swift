@@ -19,7 +19,7 @@ internal import Synchronization
 ///
 /// - Ordering: A node starts after all nodes that it depends on. It sees what they wrote.
 /// - Threading: One thread builds a graph. ``Frozen`` is `Sendable`.
-/// - Cost: About 0.5 µs a node to build; see ``Frozen/run(token:)`` for a run.
+/// - Cost: About 0.5 µs a node to build; see `run(token:)` for a run.
 ///
 /// Source: the layout (successors in compressed rows, one join counter a node, a released successor run at once) follows
 /// oneTBB's scheduler bypass and the levels of Kahn, "Topological sorting of large networks", CACM 5(11), 1962.

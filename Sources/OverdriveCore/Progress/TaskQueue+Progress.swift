@@ -8,10 +8,10 @@ extension TaskQueue {
         public let total: Int
         /// How many have ended: ran, failed or were taken back.
         public let done: Int
-        /// How many of these were tasks that failed, or ran in ``TaskQueue/run(_:)`` and threw.
+        /// How many of these were tasks that failed, or ran in `run(_:)` and threw.
         public let failed: Int
         /// How many of these were cancelled: closures that never ran, tasks whose outcome is a `CancellationError`. A
-        /// closure of ``TaskQueue/run(_:)`` that was cancelled before its turn has ended like any other.
+        /// closure of `run(_:)` that was cancelled before its turn has ended like any other.
         public let cancelled: Int
         /// How many end in a second, over the last seconds; nil until that can be told.
         public let rate: Double?
@@ -39,7 +39,7 @@ extension TaskQueue {
     ///     for await progress in queue.progressUpdates() { label.text = "\(progress)" }
     ///
     /// The count includes closures and work items that are submitted to run as soon as possible: singly, in batches,
-    /// or by ``run(_:)``. It includes tasks until their outcome, also while they wait for dependencies; further
+    /// or by `run(_:)`. It includes tasks until their outcome, also while they wait for dependencies; further
     /// attempts do not count again. `sync` and the submissions of timers do not count.
     ///
     /// - Parameter total: The number of closures, if it is known before they are submitted. If fewer come, call

@@ -19,7 +19,7 @@ extension TaskQueue {
         /// more than 32 deep, enter the queue beyond the limit.
         case callerRuns
         /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
-        /// ``TaskQueue/run(_:)`` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
+        /// `run(_:)` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
         /// ``TaskQueue/rejectedTaskCount``. Groups do not count it; an item or a task is cancelled.
         case reject
     }
@@ -43,7 +43,7 @@ extension TaskQueue {
     ///   - pendingLimit: The most closures that may wait to start; 1 or more. Running closures do not count, so
     ///     ``pendingTaskCount`` may be higher. Callers of ``sync(flags:execute:)`` that wait for their turn count. A
     ///     queue with this target counts once for each closure that it may run at a time. Timers, closures of
-    ///     ``run(_:)`` unless the policy is `.reject`, and tasks that waited for dependencies, conditions or a retry
+    ///     `run(_:)` unless the policy is `.reject`, and tasks that waited for dependencies, conditions or a retry
     ///     are always accepted.
     ///   - policy: What happens to who submits beyond it.
     ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.

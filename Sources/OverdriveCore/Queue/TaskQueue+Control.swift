@@ -85,8 +85,8 @@ extension TaskQueue {
 
     /// Discards what was submitted and has not started, and tells what runs.
     ///
-    /// In the running body of a task, an item or ``run(_:)``, ``Cancellation/isRequested`` and `isCancelled` turn
-    /// true. A task finishes as cancelled when its body returns; ``run(_:)`` returns the result of its body. A
+    /// In the running body of a task, an item or `run(_:)`, ``Cancellation/isRequested`` and `isCancelled` turn
+    /// true. A task finishes as cancelled when its body returns; `run(_:)` returns the result of its body. A
     /// running plain closure continues, because it has no flag.
     ///
     /// - Returns: How many closures will never run, exactly. Groups count them as done.
@@ -118,7 +118,7 @@ extension TaskQueue {
     ///
     ///     print("\(queue.runningTaskCount) of \(queue.pendingTaskCount) run")
     ///
-    /// The number includes closures of ``async(group:qos:flags:execute:)``, ``run(_:)``, timers, items and tasks, on
+    /// The number includes closures of ``async(group:qos:flags:execute:)``, `run(_:)`, timers, items and tasks, on
     /// any thread. A blocked or waiting closure counts as running. Callers of ``sync(flags:execute:)`` do not count,
     /// and are not pending either. A task whose body has returned does not count.
     ///

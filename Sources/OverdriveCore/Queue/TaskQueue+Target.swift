@@ -24,7 +24,7 @@ extension TaskQueue {
     /// - Threading: ``sync(flags:execute:)`` takes a place of the queue, then one of each target. It traps in a
     ///   closure of a serial target, which would wait for itself. A closure of another target keeps its place while
     ///   it waits, and earmarks the place for the awaited queue. So all closures of a limited target may `sync` onto
-    ///   queues on it at once, within the limit. Places that ``run(_:)`` holds across an `await` are not earmarked.
+    ///   queues on it at once, within the limit. Places that `run(_:)` holds across an `await` are not earmarked.
     /// - Cost: For each closure a critical section of the queue and one of each target. From the first queue on it on,
     ///   each of the target's own closures takes a short critical section.
     public static func serial(
