@@ -26,7 +26,7 @@ extension TaskGraph {
         ///     print(results[size])    // 42
         ///
         /// - Parameter token: Cancels the run: nodes that have not begun do not begin, and in others
-        ///   ``Cancellation/isRequested`` turns true. Tasks of asynchronous nodes are cancelled, and waits for a retry end.
+        ///   `Cancellation.isRequested` turns true. Tasks of asynchronous nodes are cancelled, and waits for a retry end.
         /// - Returns: The results.
         /// - Throws: ``TaskGraphError/failed(node:error:others:)`` or ``TaskGraphError/cancelled(unfinished:)``, after all nodes
         ///   that had begun have returned.
