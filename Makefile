@@ -51,7 +51,7 @@ export CC TALLY
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS  ?= halt_on_error=1
 
-.PHONY: help run dist test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
+.PHONY: help run dist test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%)
 .DELETE_ON_ERROR:
 
 help: ## list the targets
