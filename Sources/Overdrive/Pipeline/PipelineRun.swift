@@ -1,0 +1,584 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// One run of a pipeline: its tokens, the turns of its stages, and the threads that move tokens.
+///
+/// A token belongs to one place at a time: the list of free tokens, the source, a thread, a stage's ring, the list of ready
+/// tokens, or the Swift task of a suspending stage. `line` holds both lists and the right to the source. Any thread that makes
+/// work adds a thread, up to `layout.threads`; a thread that finds no work leaves. How the run ends: threads and Swift tasks
+/// count on `group`; once the group is empty, no thread touches the run.
+@safe @usableFromInline
+final class PipelineRun: CurrentWork {
+    /// Initialises the slot with the next item. False: the source has ended.
+    @usableFromInline typealias Pull = (GraphSlot) throws -> Bool
+
+    private enum Work {
+        case none
+        /// A token that can go on.
+        case token(Int32)
+        /// The right to the source, and a free token for its next item.
+        case source(Int32)
+    }
+
+    private struct Line {
+        var firstReady: Int32 = -1
+        var lastReady: Int32 = -1
+        var firstFree: Int32
+        /// Threads that move tokens, or are about to.
+        var threads: Int
+        /// A thread is in the source. Always, if a Swift task reads the source.
+        var isSourceBusy: Bool
+        var hasSourceEnded = false
+        /// Items that have passed all stages.
+        var finished = 0
+        /// The Swift task that reads the source waits for a free token: `reader` is set.
+        var isReaderWaiting = false
+        /// A thread is the lead: the one that does not stand back.
+        var hasLead = false
+
+        /// A thread may go to the source.
+        var isSourceFree: Bool { firstFree >= 0 && !isSourceBusy && !hasSourceEnded }
+    }
+
+    struct Failure {
+        let item: Int
+        let stage: String
+        let error: any Error
+    }
+
+    let layout: PipelineLayout
+    let group = WaitGroup()
+    private let token: CancellationToken?
+    private let line: Locked<Line>
+    /// `line` has a ready token, or an idle source and a free token. A hint for threads that are about to leave.
+    private let hasWork = Atomic(true)
+    /// Tokens that have been freed. Written with the lock of `line`; a hint for threads that stand back.
+    private let freed = Atomic(0)
+    /// Tokens, each a header with its slot behind it.
+    nonisolated(unsafe) private let tokens: UnsafeMutableRawPointer
+    private let tokenBytes: Int
+    private let slotOffset: Int
+    /// The rings of all stages that run one item at a time. A ring has an entry for each position, on a cache line of its own.
+    ///
+    /// An entry is 0, `PipelineRun.open`, or the waiting token plus 1. The thread that brings position p to the stage, and the
+    /// thread that has run position p - 1 there, both exchange the entry of p. The second one to come runs the stage.
+    /// Edge: an exchange releases what its thread wrote before, and acquires what the other thread wrote.
+    /// The entry of p is free when p + ringSize comes: at most `layout.tokens` items have not passed the stage.
+    nonisolated(unsafe) private let rings: UnsafeMutableRawPointer
+    /// The next position in each serial stage, at the stage's number.
+    nonisolated(unsafe) private let tickets: UnsafeMutablePointer<Atomic<Int>>
+    /// The source, for the thread that has the right to it.
+    nonisolated(unsafe) private let pull: Pull?
+    /// Items that the source has given. Only the thread or task in the source writes the number.
+    private let drawn = Atomic(0)
+    /// Written with the lock of `line` before `isReaderWaiting` is set; taken by the thread that clears it.
+    nonisolated(unsafe) private var reader: CheckedContinuation<Int32?, Never>?
+    private let isCancelled = Atomic(false)
+    /// The lowest number of a failed item. Later items skip all stages that they have not begun.
+    private let firstFailed = Atomic(Int.max)
+    private let failure = Locked<Failure?>(nil)
+    /// The Swift task of each token's latest suspending stage, with the item and the stage; the source's at -1.
+    private let tasks = Locked<[Int32: (item: Int, stage: Int32, task: AsyncTask<Void, Never>)]>([:])
+
+    private static var none: Int32 { -1 }
+    /// The entry of the position that its stage runs next, before the token comes.
+    private static var open: Int32 { -1 }
+    private static var lineBytes: Int { 64 }
+    /// A worker moves this many tokens before it gives way to other jobs.
+    private static var mostInline: Int { 64 }
+    /// A thread that stands back for this many looks gives way to other jobs.
+    private static var mostPauses: Int { 50 }
+    /// A thread looks this often for work before it leaves.
+    private static var looks: Int { 400 }
+
+    /// - Parameter pull: The source; nil: a Swift task reads it.
+    init(_ layout: PipelineLayout, token: CancellationToken?, pull: Pull?) {
+        self.layout = layout
+        self.token = token
+        unsafe self.pull = pull
+        line = Locked(Line(firstFree: 0, threads: pull == nil ? 0 : 1, isSourceBusy: pull == nil))
+        let alignment = layout.values.reduce(16) { max($0, $1.alignment) }
+        let size = layout.values.reduce(0) { max($0, $1.size) }
+        let header = MemoryLayout<PipelineToken>.size
+        slotOffset = (header + alignment - 1) / alignment * alignment
+        tokenBytes = (slotOffset + size + PipelineRun.lineBytes - 1) / PipelineRun.lineBytes * PipelineRun.lineBytes
+        unsafe tokens = .allocate(byteCount: layout.tokens * tokenBytes, alignment: PipelineRun.lineBytes)
+        for i in 0..<layout.tokens {
+            let token = PipelineToken(next: i + 1 < layout.tokens ? Int32(i + 1) : PipelineRun.none)
+            unsafe (tokens + i * tokenBytes).initializeMemory(as: PipelineToken.self, to: token)
+        }
+        let entries = layout.ringCount * layout.ringSize
+        unsafe rings = .allocate(byteCount: max(1, entries) * PipelineRun.lineBytes, alignment: PipelineRun.lineBytes)
+        for i in 0..<entries {
+            let first = i % layout.ringSize == 0 ? PipelineRun.open : 0
+            unsafe (rings + i * PipelineRun.lineBytes).bindMemory(to: Atomic<Int32>.self, capacity: 1).initialize(to: Atomic(first))
+        }
+        unsafe tickets = .allocate(capacity: max(1, layout.stages.count))
+        for i in layout.stages.indices { unsafe (tickets + i).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        // Items that a shutdown of the scheduler left on their way.
+        for id in 0..<Int32(layout.tokens) where unsafe header(id).pointee.stage >= 0 { empty(id) }
+        unsafe tickets.deinitialize(count: layout.stages.count)
+        unsafe tickets.deallocate()
+        unsafe rings.deallocate()
+        unsafe tokens.deallocate()
+    }
+
+    // MARK: - Tokens
+
+    private func header(_ id: Int32) -> UnsafeMutablePointer<PipelineToken> {
+        unsafe (tokens + Int(id) * tokenBytes).assumingMemoryBound(to: PipelineToken.self)
+    }
+
+    private func slot(_ id: Int32) -> GraphSlot { unsafe GraphSlot(tokens + Int(id) * tokenBytes + slotOffset) }
+
+    /// Destroys the token's value, if it has one.
+    private func empty(_ id: Int32) {
+        let token = unsafe header(id)
+        guard unsafe !token.pointee.isEmpty else { return }
+        let stage = unsafe Int(token.pointee.stage) + (token.pointee.step == .isPast ? 1 : 0)
+        layout.values[stage].destroy?(slot(id))
+        unsafe token.pointee.isEmpty = true
+    }
+
+    // MARK: - The lists
+
+    private func popReady(_ line: inout Line) -> Int32? {
+        let id = line.firstReady
+        guard id >= 0 else { return nil }
+        line.firstReady = unsafe header(id).pointee.next
+        if line.firstReady < 0 { line.lastReady = PipelineRun.none }
+        return id
+    }
+
+    private func popFree(_ line: inout Line) -> Int32? {
+        let id = line.firstFree
+        guard id >= 0 else { return nil }
+        line.firstFree = unsafe header(id).pointee.next
+        return id
+    }
+
+    private func canDraw(_ line: Line) -> Bool { line.isSourceFree && !isStopped }
+
+    private func hint(_ line: Line) {
+        // Relaxed: a thread that leaves looks again with the lock.
+        hasWork.store(line.firstReady >= 0 || line.isSourceFree, ordering: .relaxed)
+    }
+
+    /// Counts another thread, if the run may have one. The caller starts it outside the lock.
+    private func countsThread(_ line: inout Line) -> Bool {
+        guard line.threads < layout.threads else { return false }
+        line.threads += 1
+        return true
+    }
+
+    /// Frees the token, if it is one. True: the caller gives the token to the waiting reader, outside the lock.
+    private func free(_ id: Int32, in line: inout Line) -> Bool {
+        guard id >= 0 else { return false }
+        let token = unsafe header(id)
+        if unsafe token.pointee.hasFinished { line.finished += 1 }
+        unsafe token.pointee.hasFinished = false
+        unsafe token.pointee.stage = -1
+        freed.store(freed.load(ordering: .relaxed) + 1, ordering: .relaxed)  // Relaxed: a hint.
+        if line.isReaderWaiting {
+            line.isReaderWaiting = false
+            return true
+        }
+        unsafe token.pointee.next = line.firstFree
+        line.firstFree = id
+        return false
+    }
+
+    /// Resumes the reader. Called by the thread that cleared `isReaderWaiting`.
+    private func wakeReader(_ id: Int32?) {
+        let waiting = unsafe reader
+        unsafe reader = nil
+        waiting?.resume(returning: id)
+    }
+
+    /// Frees a token, and takes what the calling thread does next.
+    private func take(freeing id: Int32, _ isLead: inout Bool) -> Work {
+        let (work, wakes) = line.withLock { line -> (Work, Bool) in
+            let wakes = free(id, in: &line)
+            defer { hint(line) }
+            claimsLead(&line, &isLead)
+            if let ready = popReady(&line) { return (.token(ready), wakes) }
+            guard canDraw(line), let free = popFree(&line) else { return (.none, wakes) }
+            line.isSourceBusy = true
+            return (.source(free), wakes)
+        }
+        if wakes { wakeReader(id) }
+        return work
+    }
+
+    /// Frees a token; the calling thread goes on with another one.
+    private func free(_ id: Int32) {
+        let (wakes, adds) = line.withLock { line in
+            let wakes = free(id, in: &line)
+            hint(line)
+            return (wakes, canDraw(line) && countsThread(&line))
+        }
+        if wakes { wakeReader(id) }
+        if adds { addThread() }
+    }
+
+    /// Lets any thread go on with the token.
+    private func push(_ id: Int32) {
+        let adds = line.withLock { line in
+            unsafe header(id).pointee.next = PipelineRun.none
+            if line.lastReady >= 0 {
+                unsafe header(line.lastReady).pointee.next = id
+            } else {
+                line.firstReady = id
+            }
+            line.lastReady = id
+            hint(line)
+            return countsThread(&line)
+        }
+        if adds { addThread() }
+    }
+
+    // MARK: - The source
+
+    /// Draws the next item into the token. False: there is none, and the token is still free.
+    private func draw(into id: Int32) -> Bool {
+        var isItem = false
+        do {
+            isItem = unsafe try pull?(slot(id)) ?? false
+        } catch {
+            record(error, of: drawn.load(ordering: .relaxed), in: "source")
+        }
+        if isItem { begin(id) }
+        let adds = line.withLock { line in
+            line.isSourceBusy = false
+            if !isItem { line.hasSourceEnded = true }
+            hint(line)
+            return canDraw(line) && countsThread(&line)
+        }
+        if adds { addThread() }
+        return isItem
+    }
+
+    /// Gives the next number to the token, whose slot has its item.
+    private func begin(_ id: Int32) {
+        let token = unsafe header(id)
+        let item = drawn.load(ordering: .relaxed)  // Relaxed: the right to the source orders it.
+        unsafe token.pointee.item = item
+        unsafe token.pointee.stage = 0
+        unsafe token.pointee.step = .arrives
+        unsafe token.pointee.isEmpty = false
+        drawn.store(item + 1, ordering: .relaxed)
+    }
+
+    /// Reads the source in a Swift task, until `next` returns false.
+    @usableFromInline
+    func read(_ next: @escaping @Sendable (PipelineRun) async throws -> Void) {
+        group.enter()
+        let task = AsyncTask(executorPreference: layout.queue.taskExecutor) { [self] in
+            var hasEnded = true
+            do {
+                try await next(self)
+                hasEnded = !isStopped
+            } catch {
+                if !(error.isCancellation && isStopped) { record(error, of: drawn.load(ordering: .relaxed), in: "source") }
+            }
+            line.withLock { $0.hasSourceEnded = hasEnded }
+            group.leave()
+        }
+        tasks.withLock { $0[-1] = (Int.max, 0, task) }
+        if isStopped { task.cancel() }
+    }
+
+    /// Waits for a free token. nil: the run takes no further item.
+    @usableFromInline
+    func freeToken() async -> Int32? {
+        await withCheckedContinuation { reader in
+            let found = line.withLock { line -> Int32?? in
+                if isStopped { return .some(nil) }
+                if let id = popFree(&line) { return id }
+                unsafe self.reader = reader  // resumed by the thread that frees a token, or by a stop
+                line.isReaderWaiting = true
+                return .none
+            }
+            if let found { reader.resume(returning: found) }
+        }
+    }
+
+    /// Gives an item to a free token.
+    @usableFromInline
+    func give(_ id: Int32, _ write: (GraphSlot) -> Void) {
+        write(slot(id))
+        begin(id)
+        push(id)
+    }
+
+    // MARK: - Ending
+
+    @usableFromInline
+    var isRequested: Bool { isStopped }
+
+    /// The source gives no further item.
+    private var isStopped: Bool {
+        // Relaxed: a hint; the order of an ordered stage makes it visible to later items there.
+        isCancelled.load(ordering: .relaxed) || firstFailed.load(ordering: .relaxed) != .max || token?.isCancelled ?? false
+    }
+
+    /// The item takes no further stage.
+    private func isSkipped(_ item: Int) -> Bool {
+        // Relaxed: as above.
+        item > firstFailed.load(ordering: .relaxed) || isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false
+    }
+
+    /// Records an error, if no earlier item has failed. Later items skip what they have not begun.
+    private func record(_ error: any Error, of item: Int, in stage: String) {
+        let isFirst = failure.withLock { failure in
+            if let failure, failure.item <= item { return false }
+            failure = Failure(item: item, stage: stage, error: error)
+            firstFailed.store(item, ordering: .relaxed)  // Relaxed: as above.
+            return true
+        }
+        if isFirst { stop(after: item) }
+    }
+
+    /// Cancels the run: items skip all stages that they have not begun.
+    @usableFromInline
+    func cancel() {
+        isCancelled.store(true, ordering: .relaxed)  // Relaxed: as above.
+        stop(after: -1)
+    }
+
+    private func stop(after item: Int) {
+        let wakes = line.withLock { line in
+            defer { line.isReaderWaiting = false }
+            return line.isReaderWaiting
+        }
+        if wakes { wakeReader(nil) }
+        for (number, _, task) in tasks.withLock({ Array($0.values) }) where number > item { task.cancel() }
+    }
+
+    // MARK: - Threads
+
+    /// Starts the run. `here`: the calling thread moves tokens, and returns when it finds none.
+    @usableFromInline
+    func start(here: Bool) {
+        if here { return drive(most: .max) }
+        addThread()
+    }
+
+    /// How the run ended, after all threads have left.
+    func outcome() throws(PipelineError) -> Int {
+        if let failure = failure.withLock({ $0 }) {
+            throw .failed(stage: failure.stage, item: failure.item, error: failure.error)
+        }
+        let (finished, hasEnded) = line.withLock { ($0.finished, $0.hasSourceEnded) }
+        guard hasEnded, finished == drawn.load(ordering: .relaxed) else { throw .cancelled(finished: finished) }
+        return finished
+    }
+
+    /// Starts a thread that `line` counts.
+    private func addThread() {
+        let thread = PipelineThread(self)
+        layout.queue.async(group: group) { thread.run() }
+    }
+
+    fileprivate func driveOnWorker() { drive(most: PipelineRun.mostInline) }
+
+    /// Moves tokens until there is no work, or `most` tokens have moved: then another job goes on.
+    private func drive(most: Int) {
+        let goesOn = whileCurrent { () -> Bool in
+            var (left, isLead, freed) = (most, false, PipelineRun.none)
+            var pace = PipelinePace(self.freed.load(ordering: .relaxed))
+            // A thread that is added stands back first, unless no other one is there.
+            if !line.withLock({ claimsLead(&$0, &isLead) }), standsBack(&pace) { return true }
+            while left > 0 {
+                let work = take(freeing: freed, &isLead)
+                freed = PipelineRun.none
+                switch work {
+                case .none:
+                    if leaves(isLead) { return false }
+                case .source(let id):
+                    freed = draw(into: id) ? move(id, &left) : id
+                case .token(let id):
+                    freed = move(id, &left)
+                }
+                if !isLead {
+                    if freed >= 0 { free(freed) }
+                    freed = PipelineRun.none
+                    if standsBack(&pace) { break }
+                }
+            }
+            if freed >= 0 { free(freed) }
+            if isLead { line.withLock { $0.hasLead = false } }
+            return true
+        }
+        if goesOn { addThread() }
+    }
+
+    /// Makes the calling thread the lead, if there is none. Returns whether the thread is the lead.
+    @discardableResult
+    private func claimsLead(_ line: inout Line, _ isLead: inout Bool) -> Bool {
+        if !line.hasLead {
+            line.hasLead = true
+            isLead = true
+        }
+        return isLead
+    }
+
+    /// Waits while other threads move items as fast as a further thread could. True: that has lasted; other jobs go first.
+    ///
+    /// Short items move faster on one thread: a second one would only take the cache lines of the lists and rings away.
+    private func standsBack(_ pace: inout PipelinePace) -> Bool {
+        for _ in 0..<PipelineRun.mostPauses {
+            while !pace.isOver {
+                if !pace.isFast { return false }
+            }
+            pace.look(freed.load(ordering: .relaxed))  // Relaxed: a hint.
+            if !pace.isFast { return false }
+        }
+        return true
+    }
+
+    /// Looks for work for a while. True: there is none, and the thread is no longer counted.
+    private func leaves(_ isLead: Bool) -> Bool {
+        for _ in 0..<PipelineRun.looks {
+            if hasWork.load(ordering: .relaxed) { break }  // Relaxed: looked at again with the lock.
+        }
+        return line.withLock { line in
+            if line.firstReady >= 0 || canDraw(line) { return false }
+            line.threads -= 1
+            if isLead { line.hasLead = false }
+            return true
+        }
+    }
+
+    // MARK: - Stages
+
+    /// Moves a token through its stages. Returns a token that has passed all of them; -1: it waits in a ring, or in a Swift task.
+    private func move(_ first: Int32, _ left: inout Int) -> Int32 {
+        var id = first
+        left -= 1
+        while true {
+            let token = unsafe header(id)
+            let stage = unsafe Int(token.pointee.stage)
+            if stage == layout.stages.count {
+                finish(id)
+                return id
+            }
+            let ring = layout.rings[stage]
+            if unsafe token.pointee.step == .arrives, ring >= 0, !isAdmitted(id, to: stage) { return PipelineRun.none }
+            if unsafe token.pointee.step != .isPast, !run(id, in: stage) { return PipelineRun.none }
+            unsafe token.pointee.step = .arrives
+            unsafe token.pointee.stage += 1
+            guard ring >= 0, let next = unsafe admitNext(after: token.pointee.position, in: ring) else { continue }
+            unsafe header(next).pointee.step = .isAdmitted
+            guard stage + 1 == layout.stages.count, left > 0 else {
+                push(next)
+                continue
+            }
+            finish(id)
+            free(id)
+            id = next
+            left -= 1
+        }
+    }
+
+    /// Destroys the last stage's result. A value may run code as it goes: no lock is held.
+    private func finish(_ id: Int32) {
+        let token = unsafe header(id)
+        guard unsafe !token.pointee.isEmpty else { return }
+        empty(id)
+        unsafe token.pointee.hasFinished = true
+    }
+
+    private func entry(_ position: Int, in ring: Int) -> UnsafeMutablePointer<Atomic<Int32>> {
+        unsafe (rings + (ring + position & (layout.ringSize - 1)) * PipelineRun.lineBytes).assumingMemoryBound(to: Atomic<Int32>.self)
+    }
+
+    /// Whether the stage runs the token now. If not, the thread that has run the position before takes the token.
+    private func isAdmitted(_ id: Int32, to stage: Int) -> Bool {
+        let token = unsafe header(id)
+        // A serial stage's positions go in the order of arrival.
+        let position = if layout.stages[stage].mode == .ordered {
+            unsafe token.pointee.item
+        } else {
+            unsafe tickets[stage].wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue
+        }
+        unsafe token.pointee.position = position
+        let entry = unsafe entry(position, in: layout.rings[stage])
+        guard unsafe entry.pointee.exchange(id + 1, ordering: .acquiringAndReleasing) == PipelineRun.open else { return false }
+        unsafe entry.pointee.store(0, ordering: .relaxed)  // Relaxed: position + ringSize comes after this one has passed.
+        return true
+    }
+
+    /// Opens the next position. Returns the token that has waited for it.
+    private func admitNext(after position: Int, in ring: Int) -> Int32? {
+        let entry = unsafe entry(position + 1, in: ring)
+        let found = unsafe entry.pointee.exchange(PipelineRun.open, ordering: .acquiringAndReleasing)
+        guard found != 0 else { return nil }
+        unsafe entry.pointee.store(0, ordering: .relaxed)  // Relaxed: as above.
+        return found - 1
+    }
+
+    /// Runs the stage's closure, unless the item is not needed. False: a Swift task runs it.
+    private func run(_ id: Int32, in stage: Int) -> Bool {
+        let token = unsafe header(id)
+        if unsafe token.pointee.isEmpty { return true }
+        if isSkipped(unsafe token.pointee.item) {
+            empty(id)
+            return true
+        }
+        switch layout.stages[stage].body {
+        case .direct(let body):
+            do { try body(slot(id)) } catch { failed(id, error) }
+            return true
+        case .suspending(let body):
+            suspend(id, body)
+            return false
+        }
+    }
+
+    private func failed(_ id: Int32, _ error: any Error) {
+        let token = unsafe header(id)
+        unsafe token.pointee.isEmpty = true
+        let isCancelled = unsafe isSkipped(token.pointee.item) && error.isCancellation
+        if !isCancelled { unsafe record(error, of: token.pointee.item, in: layout.stages[Int(token.pointee.stage)].name) }
+    }
+
+    private func suspend(_ id: Int32, _ body: @escaping PipelineStage.Suspending) {
+        let (item, stage) = unsafe (header(id).pointee.item, header(id).pointee.stage)
+        group.enter()
+        let task = AsyncTask(executorPreference: layout.queue.taskExecutor) { [self] in
+            do { try await body(slot(id)) } catch { failed(id, error) }
+            unsafe header(id).pointee.step = .isPast
+            push(id)
+            group.leave()
+        }
+        // The latest task of a token stays until the run ends: a late cancel of it changes nothing.
+        tasks.withLock { tasks in
+            if let last = tasks[id], (last.item, last.stage) > (item, stage) { return }  // the token has gone on
+            tasks[id] = (item, stage, task)
+        }
+        if isSkipped(item) { task.cancel() }  // a stop that came before the task was noted
+    }
+}
+
+/// A job that moves tokens. A shutdown of the scheduler discards the job, and with it this: the run is then cancelled.
+private final class PipelineThread: Sendable {
+    private let pipeline: PipelineRun
+    private let hasRun = Atomic(false)
+
+    init(_ pipeline: PipelineRun) {
+        self.pipeline = pipeline
+    }
+
+    func run() {
+        hasRun.store(true, ordering: .relaxed)  // Relaxed: the release of the last reference orders it.
+        pipeline.driveOnWorker()
+    }
+
+    deinit {
+        if !hasRun.load(ordering: .relaxed) { pipeline.cancel() }
+    }
+}
