@@ -43,19 +43,29 @@ extension AnyTask {
     /// - Ordering: What the dependency's body wrote is visible to this task's. Handlers of the dependency come before.
     /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
     ///   shows the path.
-    /// - Cost: One allocation. If both tasks were part of a graph before, the dependency's ancestors are searched for
-    ///   a circle.
+    /// - Cost: One allocation. If tasks wait for this task already, also a lock that all tasks share, and a search for a
+    ///   circle. The search visits only the dependency's ancestors that an earlier order of the edges does not fit.
     @discardableResult
     public final func add(
         dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
+    ) -> Bool {
+        add(dependency: dependency, requiring: requirement) { path in
+            trap("Task.add(dependency:): a circle (\(path)). Remove one of these dependencies.")
+        }
+    }
+
+    /// Has this task wait for another, and calls `onCircle` with the path if the edge closes a circle.
+    final func add(
+        dependency: AnyTask, requiring requirement: DependencyRequirement, onCircle: (String) -> Void
     ) -> Bool {
         if dependency === self {
             trap("Task.add(dependency:): the task would wait for itself (\(title)). Choose another dependency.")
         }
         let edge = unsafe Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
-        dependency.take(.gainDependent)
+        let isAwaited = dependency.take(.gainDependent)
         let (step, isLinkedHere) = edges.withLock { list -> (TaskState.Step, Bool) in
-            let step = self.step(.dependOn)
+            // A finished dependency waits for nothing.
+            let step = isAwaited ? rising(above: dependency) { self.step(.dependOn) } : self.step(.dependOn)
             guard step.actions.contains(.accept) else { return (step, false) }
             let isLinkedHere = unsafe step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
             if isLinkedHere { _ = unsafe edge.retain() }
@@ -66,10 +76,9 @@ extension AnyTask {
             unsafe edge.release()
             return false
         }
-        // Each end is announced, the dependency's first, before the other is looked at, so that of threads that close a
-        // circle one sees it: were this task's step before each announcement that somebody waits for it, then so, all
-        // round, before itself.
-        if step.state.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
+        // Each edge announces its dependent to the dependency before the dependent's step. So at least one task of a circle
+        // learns at its step that another task waits for it.
+        if isAwaited, step.state.hasDependents, let path = circleClosed(by: dependency) { onCircle(path) }
         if isLinkedHere { unsafe edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
         return true
     }
@@ -285,36 +294,5 @@ extension AnyTask {
             guard isKnownUniquelyReferenced(&dependency) else { continue }
             if let rest = dependency?.edges.withLock({ $0.takeAll() }) { pending.append(rest) }
         }
-    }
-
-    // MARK: - Circles
-
-    /// Ends the process if `dependency` waits for this task.
-    private func trapOnCircle(through dependency: AnyTask) {
-        var cameFrom: [ObjectIdentifier: AnyTask] = [:]
-        var pending = [dependency]
-        while let task = pending.popLast() {
-            for next in task.dependencies where cameFrom[ObjectIdentifier(next)] == nil {
-                cameFrom[ObjectIdentifier(next)] = task
-                if next === self { trap("Task.add(dependency:): a circle (\(path(cameFrom, to: dependency))). Remove one of these dependencies.") }
-                pending.append(next)
-            }
-        }
-    }
-
-    /// "a wait for b, b for c, c for a".
-    private func path(_ cameFrom: [ObjectIdentifier: AnyTask], to dependency: AnyTask) -> String {
-        var tasks = [self]
-        var last: AnyTask = self
-        while last !== dependency, let previous = cameFrom[ObjectIdentifier(last)] {
-            tasks.append(previous)
-            last = previous
-        }
-        tasks.append(self)
-        let titles = tasks.reversed().map(\.title)
-        // titles: self, dependency, …, self
-        return zip(titles, titles.dropFirst()).enumerated()
-            .map { $0.offset == 0 ? "\($0.element.0) wait for \($0.element.1)" : "\($0.element.0) for \($0.element.1)" }
-            .joined(separator: ", ")
     }
 }

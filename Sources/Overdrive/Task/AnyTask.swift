@@ -47,6 +47,9 @@ internal import Synchronization
     /// Edges to those that this task waits for, newest first.
     let edges = Locked(EdgeList())
 
+    /// Above the levels of the tasks for which this one waits; see ``circleClosed(by:)``.
+    let level = Atomic(0)
+
     /// Where the queue's ``QueueTasks`` keep the task.
     let place = Atomic<UInt64>(0)
 
