@@ -5,19 +5,27 @@
  * only sets its bit, and owns the timer if it also finds the timer entry armed; otherwise the owner
  * meets the bit before the next call. So the end comes once.
  *
+ * After `over` the pool may be gone. The first canceller therefore sets LOOKS together with CANCELLED
+ * and clears it when it has left the pool's wheel. The owner calls `over` when LOOKS is clear.
+ *
  * Edges    T2  call -> cancel, over   acq_rel   what the calls wrote is readable by who finds
  *                                               the timer over, and by the next call
  *          T3  release -> free        acq_rel   the last reference sees all uses
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/invariant.h"
 #include "gate/submit.h"
 #include "include/od_timer.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "worker/due.h"
 
-enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4 };
+enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4, LOOKS = 8 };
+
+/* The forks between the first process and this one. */
+static uint32_t forks;
 
 struct od_timer {
     odi_timer_entry entry; /* first */
@@ -36,6 +44,7 @@ struct od_timer {
                               start: the delay, unless it */
     bool absolute;         /* is set */
     bool reserve;          /* of a record for the queue */
+    uint32_t forks;        /* when it was created: a canceller that looks may be the parent's thread */
 };
 
 static od_timer *timer_of(odi_timer_entry *entry)
@@ -59,10 +68,18 @@ void od_timer_release(od_timer *timer)
     free(timer);
 }
 
+/* Ended by: the canceller, which takes one lock and calls nobody. */
+ODI_COLD static void await_canceller(od_timer *timer)
+{
+    for (int round = 0; timer->forks == forks && odi_load_acquire(&timer->state, T2) & LOOKS; round++)
+        odi_thread_give_way(round);
+}
+
 /* By the owner, who owns it no longer. */
 static void end(od_timer *timer, uint32_t cancelled)
 {
-    (void)odi_or_acqrel(&timer->state, OVER | cancelled, T2);
+    if (ODI_UNLIKELY(odi_or_acqrel(&timer->state, OVER | cancelled, T2) & LOOKS))
+        await_canceller(timer);
     if (timer->over != NULL)
         timer->over(timer->context);
     od_timer_release(timer);
@@ -75,7 +92,7 @@ static bool move(od_timer *timer, uint32_t from, uint32_t to)
 
     if (ODI_LIKELY(odi_cas_acqrel(&timer->state, &state, to, T2)))
         return true;
-    odi_invariant(state == (from | CANCELLED));
+    odi_invariant((state & ~(uint32_t)LOOKS) == (from | CANCELLED));
     end(timer, CANCELLED);
     return false;
 }
@@ -176,16 +193,17 @@ od_timer_cancelled od_timer_cancel(od_timer *timer)
 {
     uint32_t state = odi_load_acquire(&timer->state, T2);
 
-    if ((state & WHERE) == OVER) /* its pool may be gone */
-        return OD_TIMER_WAS_OVER;
-    state = odi_or_acqrel(&timer->state, CANCELLED, T2);
-    if ((state & WHERE) == OVER)
-        return OD_TIMER_WAS_OVER;
-    if (odi_timer_queue_cancel(&timer->pool->team.timers, &timer->entry))
+    do {
+        if ((state & WHERE) == OVER) /* its pool may be gone */
+            return OD_TIMER_WAS_OVER;
+        if (state & CANCELLED) /* another thread looks, or has looked */
+            return (state & WHERE) == RUNNING ? OD_TIMER_RUNS : OD_TIMER_WAS_OVER;
+    } while (!odi_cas_acqrel_acquire(&timer->state, &state, state | CANCELLED | LOOKS, T2));
+    bool armed = odi_timer_queue_cancel(&timer->pool->team.timers, &timer->entry);
+    (void)odi_and_acqrel(&timer->state, ~(uint32_t)LOOKS, T2);
+    if (armed)
         end(timer, CANCELLED);
-    if ((state & WHERE) == RUNNING)
-        return OD_TIMER_RUNS;
-    return state & CANCELLED ? OD_TIMER_WAS_OVER : OD_TIMER_PREVENTED;
+    return (state & WHERE) == RUNNING ? OD_TIMER_RUNS : OD_TIMER_PREVENTED;
 }
 
 bool od_timer_is_cancelled(od_timer *timer)
@@ -225,6 +243,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         .absolute = options->due_ns != 0,
         .reserve = reserve,
         .interval = options->interval_ns,
+        .forks = forks,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
     odi_store_relaxed(&timer->references, 2);
@@ -263,6 +282,16 @@ od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *optio
                                     void (*deliver)(void *context, od_timer *timer))
 {
     return create(pool, NULL, 0, options, deliver);
+}
+
+static void forked(void)
+{
+    forks++;
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, forked);
 }
 
 uint64_t od_pool_timers_armed(od_pool *pool)

@@ -36,7 +36,8 @@ typedef struct od_timer_options {
     int64_t interval_ns; /* between calls; 0: one call only; less traps. A time that would lie
                             beyond the clock's end never comes */
     void (*call)(void *context, uint64_t missed); /* `missed`: intervals left out before it */
-    void (*over)(void *context); /* once, after the last call, or instead of it; may be NULL */
+    void (*over)(void *context); /* once, after the last call, or instead of it; may be NULL. Beside od_timer_cancel
+                                    it comes when that has done with the pool */
     void *context;
     int64_t due_ns; /* not 0: the first time itself, as of od_timer_now, and not a delay; less
                        than 0: that clock's beginning. INT64_MAX: never */

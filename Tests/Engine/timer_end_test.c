@@ -92,6 +92,36 @@ ON_TWO(its_own_call_may_cancel_it)
 SCENE(a_cancel_may_come_before_the_start,
       "pool 2; queue q; timer t q 0 1 a unstarted; disarm t prevented; t.overs = 0; start t; t.overs = 1; a = 0")
 
+static void *cancel_it(void *raw)
+{
+    (void)od_timer_cancel(((probe *)raw)->timer);
+    return NULL;
+}
+
+/* `over` may free the pool. A canceller that has set its bit is kept in the pool's wheel here. */
+ON_TWO(over_waits_until_a_cancel_has_done_with_the_pool)
+{
+    gate door = {0};
+    probe it = {.waits_at = &door};
+    odi_timer_wheel *wheel;
+    pthread_t canceller;
+
+    start(&it, 0, 0);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    wheel = &pool->team.timers.wheels[((odi_timer_entry *)it.timer)->site];
+    odi_lock_acquire(&wheel->lock);
+    assert_int_equal(pthread_create(&canceller, NULL, cancel_it, &it), 0);
+    assert_comes_true(od_timer_is_cancelled(it.timer));
+    gate_open(&door);
+    odi_clock_sleep(MILLISECONDS(30));
+    int overs = atomic_load(&it.overs);
+    odi_lock_release(&wheel->lock);
+    pthread_join(canceller, NULL);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(overs, 0);
+    od_timer_release(it.timer);
+}
+
 /* ---- stop and fork ---- */
 
 ON_TWO(a_stop_drops_what_is_armed)

@@ -1,6 +1,7 @@
 /* timer_generation.c — one timer's call, its cancel and its end (gate/timer.c on timer/timer_queue.c): the
  * end comes once, after every call; none begins after a cancel has returned; who finds the
- * timer over sees what its calls wrote; and the last reference frees it.
+ * timer over sees what its calls wrote; the pool may be freed then, beside a cancel; and the last
+ * reference frees the timer.
  *
  * A queue is here the thread that found the timer due.
  */
@@ -17,6 +18,7 @@
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/pages.h"
+#include "doubles/thread_self.h"
 #include "doubles/never.h"
 #include "model/scenario.h"
 
@@ -32,6 +34,7 @@ static unsigned over_by; /* which thread */
 static bool over_after_a_call;
 static int reason;   /* of the cancel */
 static bool learned; /* of it, by the call */
+static bool frees;   /* the end does, the pool */
 
 /* ---- the rest of the engine ---- */
 
@@ -65,6 +68,8 @@ static void note_over(void *unused)
     overs++;
     over_by = model_thread();
     over_after_a_call = calls > 0;
+    if (frees)
+        pool.team.timers.wheels = NULL;
 }
 
 static void prepare_with(int64_t interval)
@@ -82,7 +87,8 @@ static void prepare_with(int64_t interval)
     model_hint(&pool.team.timers.used, sizeof pool.team.timers.used);
 }
 
-static void prepare_once(void) { prepare_with(0); }
+static void prepare_once(void) { frees = true; prepare_with(0); }
+static void prepare_freed(void) { frees = true; prepare_with(ODI_SECOND); }
 static void prepare_repeating(void) { prepare_with(ODI_SECOND); }
 
 /* ---- threads ---- */
@@ -117,7 +123,7 @@ static void verify(void)
 
 MODEL_SCENARIO(timer_cancel_against_call, prepare_once, verify, fire, cancel)
 MODEL_REACHES(timer_cancel_against_call, calls == 1, learned)
-MODEL_SCENARIO(timer_cancel_against_repeat, prepare_repeating, verify, fire, cancel)
+MODEL_SCENARIO(timer_cancel_against_repeat, prepare_freed, verify, fire, cancel)
 MODEL_REACHES(timer_cancel_against_repeat, calls == 1, over_by == 0)
 
 /* A stop drops what is armed, whatever a call and a cancel do meanwhile. */
