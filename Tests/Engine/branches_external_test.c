@@ -333,7 +333,7 @@ TEST(a_pool_that_is_freed_under_its_external_thread_says_so)
     outcome it = in_a_child(free_under_an_external, NULL, 30);
 
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
-    assert_non_null(strstr(it.said, "must outlive them"));
+    assert_non_null(strstr(it.said, "still uses the pool for forks"));
 }
 
 /* Mappings of the process that are so large, without a guard of one page. */

@@ -365,7 +365,7 @@ TEST(a_barrier_that_is_refused_later_is_named)
 {
     if (odi_membarrier_refused || prctl(PR_GET_SECCOMP) < 0) /* no filter is to be had */
         skip();
-    assert_child_traps(wait_under_a_filter, NULL, "refused a barrier it had registered");
+    assert_child_traps(wait_under_a_filter, NULL, "refused a registered barrier");
 }
 
 CHILDREN_MAY_START_THREADS

@@ -197,7 +197,7 @@ TEST(who_sets_no_number_of_workers_is_told_and_has_the_default_pool_all_the_same
     outcome it = in_a_child(set_no_number, NULL, 30);
 
     assert_int_equal(it.status, 0);
-    assert_non_null(strstr(it.said, "OVERDRIVE_WORKERS is \"many\""));
+    assert_non_null(strstr(it.said, "OVERDRIVE_WORKERS: invalid value (\"many\")"));
 }
 
 TEST_UNSANITIZED(a_child_forked_while_the_default_pool_is_made_has_its_own, NULL, NULL)
