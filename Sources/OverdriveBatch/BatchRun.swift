@@ -19,6 +19,9 @@ final class BatchRun {
     /// An item that was under way at so many unexplained ends of the process is run alone, and blamed when that ends too.
     private static let mostSuspicions = 3
 
+    /// Takes the output of an item; false: the run is to end.
+    typealias Output = (Int, Result<[UInt8], BatchFailure>) -> Bool
+
     private let job: BatchJob
     private let options: BatchOptions
     private let positions: BatchJob.Positions
@@ -38,6 +41,8 @@ final class BatchRun {
     private var givenUpBefore: [Int: BatchFailure] = [:]
     /// The first place whose output was not returned.
     private var frontier = 0
+    /// Whether the output's closure asked the run to end. It is not called again.
+    private var isRefused = false
     private var lastCommit = 0.0
     private var lastLook = 0.0
     /// The places that each slot held at the last look.
@@ -164,7 +169,7 @@ final class BatchRun {
 
     // MARK: - The run
 
-    func run(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) -> BatchReport {
+    func run(_ output: Output?) throws(BatchError) -> BatchReport {
         if options.endsOnSignals { StopSignals.listen() }
         if writer != nil { floor.flight.watch() }
         defer {
@@ -187,7 +192,7 @@ final class BatchRun {
         while floor.activeCount > 0, .now < deadline { _ = floor.wake.wait(timeout: .milliseconds(20)) }
     }
 
-    private func work(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) -> BatchReport {
+    private func work(_ output: Output?) throws(BatchError) -> BatchReport {
         try writer?.commit()
         try runIsolated(output)
         advance(output)
@@ -201,6 +206,7 @@ final class BatchRun {
             if seconds - lastLook >= Self.lookInterval {
                 lastLook = seconds
                 floor.returnHeldPlaces(&heldPlaces)
+                floor.cancelBodies(always: false)
             }
             floor.startPumps(most: parallelism)
             _ = floor.wake.wait(timeout: pause)
@@ -235,7 +241,7 @@ final class BatchRun {
     }
 
     /// Runs the items that the process may have died of, one at a time and with nothing beside them.
-    private func runIsolated(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) {
+    private func runIsolated(_ output: Output?) throws(BatchError) {
         for index in isolated {
             guard let place = place(of: index) else { continue }
             floor.add(Floor.Retry(due: .now, place: place, failures: 0))
@@ -248,6 +254,7 @@ final class BatchRun {
                     return
                 }
                 floor.startPumps(most: 1)
+                floor.cancelBodies(always: false)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
                 if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval {
                     try collect(output)
@@ -267,14 +274,14 @@ final class BatchRun {
     }
 
     private var isAskedToEnd: Bool {
-        options.token?.isCancelled ?? false || options.endsOnSignals && StopSignals.received != nil
+        isRefused || options.token?.isCancelled ?? false || options.endsOnSignals && StopSignals.received != nil
     }
 
     private var seconds: Double { (ContinuousClock.now - start) / .seconds(1) }
 
     /// How long nothing has to be looked after.
     private var pause: Duration {
-        let tick = writer != nil || keepsOutputs ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
+        let tick = writer != nil || keepsOutputs || options.timeLimit != nil ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
         guard let due = floor.nextRetry else { return tick }
         return min(tick, max(.milliseconds(1), due - .now))
     }
@@ -286,7 +293,7 @@ final class BatchRun {
     }
 
     /// Takes what the pumps have done, makes it safe and returns what is next in order.
-    private func collect(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) {
+    private func collect(_ output: Output?) throws(BatchError) {
         gather()
         if seconds - lastWrite >= Self.heartbeatInterval {
             writer?.appendHeartbeat()
@@ -345,18 +352,18 @@ final class BatchRun {
     }
 
     /// Returns what is next in order.
-    private func advance(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) {
+    private func advance(_ output: Output?) {
         guard let output else { return }
-        while frontier < positions.count {
+        while frontier < positions.count, !isRefused {
             let index = positions[frontier]
             // Outputs go above the bar, which the next look draws again.
             if held[frontier] != nil { meter.clear() }
             if let result = held.removeValue(forKey: frontier) {
                 if case .success(let bytes) = result { heldBytes -= bytes.count }
-                output(index, result)
+                isRefused = !output(index, result)
             } else if let earlier = earlier(index) {
                 meter.clear()
-                output(index, earlier)
+                isRefused = !output(index, earlier)
             } else {
                 return
             }

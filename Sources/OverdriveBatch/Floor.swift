@@ -34,6 +34,8 @@ final class Floor: Sendable {
         var slowest: [(nanoseconds: UInt64, place: Int)] = []
     }
 
+    typealias AsyncBody = _Concurrency.Task<[UInt8], any Error>
+
     final class Slot: Sendable {
         let number: Int
         let tally = Locked(Tally())
@@ -42,6 +44,8 @@ final class Floor: Sendable {
         /// The places that the pump has taken and not begun: the first one and their number, in one word, so that either the
         /// pump or the coordinator has each place.
         private let rest = Atomic<UInt64>(0)
+        /// The Swift task of an asynchronous item, and when the task is cancelled.
+        private let body = Locked<(task: AsyncBody, deadline: ContinuousClock.Instant?)?>(nil)
         private static let countBits: UInt64 = 12
         private static let countMask: UInt64 = 0xfff
 
@@ -71,6 +75,25 @@ final class Floor: Sendable {
 
         /// Takes all places that the pump has not begun.
         func takeRest() -> Range<Int> { Self.places(rest.exchange(0, ordering: .relaxed)) }
+
+        /// Gives the result of `task`, which the coordinator may cancel until then.
+        func result(of task: AsyncBody, deadline: ContinuousClock.Instant?, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
+            body.withLock { $0 = (task, deadline) }
+            // The request to end comes before this look, or finds the task.
+            if isEnding() { task.cancel() }
+            let result = await task.result
+            body.withLock { $0 = nil }
+            return result
+        }
+
+        /// Cancels the task of an asynchronous item, if it is late or `always`.
+        func cancelBody(always: Bool) {
+            let task = body.withLock { body -> AsyncBody? in
+                guard let body, always || body.deadline.map({ $0 <= .now }) ?? false else { return nil }
+                return body.task
+            }
+            task?.cancel()
+        }
 
         private static func places(_ word: UInt64) -> Range<Int> {
             let start = Int(word >> countBits)
@@ -133,6 +156,7 @@ final class Floor: Sendable {
         slots = (0..<parallelism).map { Slot($0) }
         state = Locked(State(free: slots.reversed()))
         queue = .concurrent(label: "batch", scheduler: options.scheduler)
+        _ = token.onCancel { [weak self] in self?.cancelBodies(always: true) }
     }
 
     // MARK: For the coordinator
@@ -195,6 +219,12 @@ final class Floor: Sendable {
         }
     }
 
+    /// Cancels the Swift tasks of asynchronous items: those that are late, or all.
+    func cancelBodies(always: Bool) {
+        guard case .suspending = job.process else { return }
+        for slot in slots { slot.cancelBody(always: always) }
+    }
+
     /// Starts as many pumps as there is work for, `most` in all.
     func startPumps(most: Int) {
         while !isEnding {
@@ -209,20 +239,24 @@ final class Floor: Sendable {
                 return slot
             }
             guard let slot else { return }
-            queue.async { self.pump(slot) }
+            switch job.process {
+            case .blocking(let process): queue.async { self.pump(slot, process) }
+            case .suspending(let process):
+                _Concurrency.Task(executorPreference: options.scheduler) { await self.pump(slot, process) }
+            }
         }
     }
 
     // MARK: A pump
 
-    private func pump(_ slot: Slot) {
+    private func pump(_ slot: Slot, _ process: @escaping BatchJob.Blocking) {
         flight.enter(slot.number)
         let began = clock()
         var last = began
         var isFull = false
         while !isEnding {
             if let retry = takeRetry() {
-                attempt(retry.place, failures: retry.failures, in: slot, since: &last)
+                attempt(process, retry.place, failures: retry.failures, in: slot, since: &last)
             } else if let chunk = take(slot.chunk.load(ordering: .relaxed)) {
                 let start = last
                 slot.give(chunk)
@@ -230,22 +264,48 @@ final class Floor: Sendable {
                 while !isEnding, let place = slot.takePlace() {
                     count += 1
                     if skipped.contains(positions[place]) { continue }
-                    attempt(place, failures: 0, in: slot, since: &last)
+                    attempt(process, place, failures: 0, in: slot, since: &last)
                 }
                 if count > 0 { adapt(slot, toTime: last &- start, of: count) }
             } else {
                 break
             }
-            isFull = slot.tally.withLock { tally in
-                max(tally.heldBytes, tally.entries.bytes.count) > Self.mostHeld || !tally.records.isEmpty
-            }
+            isFull = self.isFull(slot)
             if isFull { break }
             if last &- began > Self.timeSlice {
                 flight.end(slot: slot.number)
-                queue.async { self.pump(slot) }
+                queue.async { self.pump(slot, process) }
                 return
             }
         }
+        leave(slot, isFull: isFull)
+    }
+
+    /// Runs asynchronous items one after another. Their threads change, so the flight notes none: a crash is told as a kill is.
+    private func pump(_ slot: Slot, _ process: @escaping BatchJob.Suspending) async {
+        var isFull = false
+        while !isEnding, !isFull {
+            let retry = takeRetry()
+            guard let place = retry?.place ?? take(1)?.lowerBound else { break }
+            let index = positions[place]
+            if retry == nil, skipped.contains(index) { continue }
+            flight.begin(index, slot: slot.number)
+            let (began, attempt) = (clock(), newAttempt(after: retry?.failures ?? 0))
+            let body = AsyncBody(executorPreference: options.scheduler) { try await process(index, attempt) }
+            let result = await slot.result(of: body, deadline: attempt.deadline) { isEnding }
+            settle(result, of: attempt, place, time: clock() &- began, in: slot)
+            isFull = self.isFull(slot)
+        }
+        leave(slot, isFull: isFull)
+    }
+
+    private func isFull(_ slot: Slot) -> Bool {
+        slot.tally.withLock { tally in
+            max(tally.heldBytes, tally.entries.bytes.count) > Self.mostHeld || !tally.records.isEmpty
+        }
+    }
+
+    private func leave(_ slot: Slot, isFull: Bool) {
         flight.end(slot: slot.number)
         state.withLock { state in
             state.active -= 1
@@ -290,30 +350,43 @@ final class Floor: Sendable {
         return retry
     }
 
-    private func attempt(_ place: Int, failures: Int, in slot: Slot, since last: inout UInt64) {
+    private func newAttempt(after failures: Int) -> BatchAttempt {
+        BatchAttempt(number: failures + 1, deadline: options.timeLimit.map { .now + $0 }, token: token)
+    }
+
+    private func attempt(
+        _ process: BatchJob.Blocking, _ place: Int, failures: Int, in slot: Slot, since last: inout UInt64
+    ) {
         let index = positions[place]
         flight.begin(index, slot: slot.number)
-        let attempt = BatchAttempt(
-            number: failures + 1, deadline: options.timeLimit.map { .now + $0 }, token: token)
+        let attempt = newAttempt(after: failures)
         let result: Result<[UInt8], any Error>
         do {
-            result = .success(try job.process(index, attempt))
+            result = .success(try process(index, attempt))
         } catch {
             result = .failure(error)
         }
         let now = clock()
         let time = now &- last
         last = now
+        settle(result, of: attempt, place, time: time, in: slot)
+    }
+
+    /// Notes what came of an attempt, or has the item tried again.
+    private func settle(
+        _ result: Result<[UInt8], any Error>, of attempt: BatchAttempt, _ place: Int, time: UInt64, in slot: Slot
+    ) {
+        let (index, attempts) = (positions[place], attempt.number)
         switch result {
         case .success(let output) where keepsEntries && output.count > mostOutput:
             let failure = BatchFailure(
-                attempts: failures + 1,
+                attempts: attempts,
                 description: "an output of \(output.count) bytes: a journal takes \(mostOutput) from an item, so "
                     + "write it to a file and return its name")
-            note(place, index, .failure(failure), attempts: failures + 1, time: time, in: slot)
+            note(place, index, .failure(failure), attempts: attempts, time: time, in: slot)
         case .success(let output):
             if let deadline = attempt.deadline, deadline <= .now { slot.tally.withLock { $0.late.append(place) } }
-            note(place, index, .success(output), attempts: failures + 1, time: time, in: slot)
+            note(place, index, .success(output), attempts: attempts, time: time, in: slot)
         case .failure(let error):
             // The next run repeats an attempt that was asked to stop. A signal reaches commands and run in any order.
             if isEnding, !(error is any BatchFault) { break }
@@ -321,15 +394,15 @@ final class Floor: Sendable {
             if let limit = options.timeLimit, let deadline = attempt.deadline, deadline <= .now {
                 sentence = "over its time limit of \(limit): \(sentence)"
             }
-            if failures + 1 < options.retry.attempts {
+            if attempts < options.retry.attempts {
                 slot.tally.withLock { $0.retries += 1 }
                 add(
                     Retry(
-                        due: .now + options.retry.wait(after: failures + 1), place: place,
-                        failures: failures + 1))
+                        due: .now + options.retry.wait(after: attempts), place: place,
+                        failures: attempts))
             } else {
-                let failure = BatchFailure(attempts: failures + 1, description: sentence)
-                note(place, index, .failure(failure), attempts: failures + 1, time: time, in: slot)
+                let failure = BatchFailure(attempts: attempts, description: sentence)
+                note(place, index, .failure(failure), attempts: attempts, time: time, in: slot)
             }
         }
         flight.begin(-1, slot: slot.number)

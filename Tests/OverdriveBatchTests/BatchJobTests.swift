@@ -436,7 +436,10 @@ struct BatchJobTests {
         func run() throws -> [Result<[UInt8], BatchFailure>] {
             var results: [Result<[UInt8], BatchFailure>] = []
             let run = try BatchRun(job, options(scratch, parallelism: 1), keepsOutputs: true, mostOutput: 100)
-            _ = try run.run { _, result in results.append(result) }
+            _ = try run.run { _, result in
+                results.append(result)
+                return true
+            }
             return results
         }
         let results = try run()
@@ -588,6 +591,29 @@ struct BatchJobTests {
             return []
         }
         #expect(try job.run(options(scratch)).done == 1)
+    }
+
+    @Test("an error that the output's closure throws ends the run, and the next run returns every output")
+    func throwingOutput() throws {
+        let ran = Atomic<Int>(0)
+        let job = BatchJob(name: "refusing", version: "1", count: 5000) { index, _ in
+            ran.add(1, ordering: .relaxed)
+            if index > 100 { usleep(1000) }
+            return [UInt8(index & 0xff)]
+        }
+        var seen: [Int] = []
+        #expect(throws: Refusal.self) {
+            try job.run(options(scratch)) { index, result in
+                seen.append(index)
+                _ = try result.get()
+                if index == 100 { throw Refusal() }
+            }
+        }
+        #expect(seen == Array(0...100) && ran.load(ordering: .relaxed) < 5000)
+        seen = []
+        let report = try job.run(options(scratch)) { index, _ in seen.append(index) }
+        #expect(seen == Array(0..<5000) && report.resumed > 100)
+        #expect(ran.load(ordering: .relaxed) == 5000)
     }
 
     @Test("no items, no work")

@@ -1,0 +1,100 @@
+import Glibc
+import OverdriveCore
+import Synchronization
+import Testing
+
+@testable import OverdriveBatch
+
+@Suite("BatchJob.async")
+struct AsyncJobTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func options(workers: Int = 1, parallelism: Int = 50) throws -> BatchOptions {
+        var options = BatchOptions()
+        options.journal = "\(scratch.path)/journal"
+        options.parallelism = parallelism
+        options.scheduler = try Scheduler(workers: workers)
+        return options
+    }
+
+    @Test("items that await hold no worker, and outputs come once and in order")
+    func awaiting() throws {
+        let begun = Atomic<Int>(0)
+        let together = Atomic<Bool>(false)
+        let job = BatchJob.async(name: "await", version: "1", items: (0..<500).map { "item \($0)" }) { name, _ in
+            begun.add(1, ordering: .relaxed)
+            // The first items end once 50 of them are under way, on one worker.
+            let deadline = ContinuousClock.now + .seconds(20)
+            while begun.load(ordering: .relaxed) < 50, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
+            if begun.load(ordering: .relaxed) >= 50 { together.store(true, ordering: .relaxed) }
+            return Array(name.utf8)
+        }
+        var seen: [String] = []
+        let report = try job.run(try options()) { _, result in
+            seen.append(String(decoding: (try? result.get()) ?? [], as: UTF8.self))
+        }
+        #expect(together.load(ordering: .relaxed) == true)
+        #expect(seen == (0..<500).map { "item \($0)" } && report.done == 500)
+        #expect(try job.run(try options()).resumed == 500)
+        #expect(begun.load(ordering: .relaxed) == 500)
+    }
+
+    @Test("an item's Swift task is cancelled when its time is over, and tried again")
+    func timeLimit() throws {
+        let attempts = Atomic<Int>(0)
+        let job = BatchJob.async(name: "late", version: "1", count: 3) { index, attempt in
+            if index == 1 { attempts.add(1, ordering: .relaxed) }
+            if index == 1 || index == 2 && attempt.number == 1 { try await Task.sleep(for: .seconds(60)) }
+            return [UInt8(index)]
+        }
+        var options = try options()
+        options.timeLimit = .milliseconds(200)
+        options.retry = BatchRetry(attempts: 2, delay: .milliseconds(1))
+        let report = try job.run(options)
+        #expect(report.done == 2 && report.quarantined.map(\.index) == [1] && attempts.load(ordering: .relaxed) == 2)
+        let failure = try #require(report.quarantined.first?.failure)
+        #expect(failure.description.hasPrefix("over its time limit of 0.2 seconds"), "\(failure)")
+    }
+
+    @Test("items under way are cancelled when the run is to end, and the next run does them")
+    func cancelled() throws {
+        let token = CancellationToken()
+        let job = BatchJob.async(name: "cancel", version: "1", count: 100) { index, _ in
+            if index == 60, !token.isCancelled { token.cancel() }
+            if index > 30, !token.isCancelled { try await Task.sleep(for: .seconds(60)) }
+            return [UInt8(index)]
+        }
+        var first = try options()
+        first.token = token
+        let report = try job.run(first)
+        #expect(report.ending == .interrupted && report.stuck.isEmpty && report.quarantined.isEmpty)
+        var outputs = 0
+        #expect(try job.run(try options()) { _, _ in outputs += 1 }.done == 100)
+        #expect(outputs == 100)
+    }
+
+    @Test("an item that crashes the process each time is run alone, and given up at last")
+    func crash() async throws {
+        for _ in 0..<6 {
+            await #expect(processExitsWith: .signal(SIGSEGV)) { [path = scratch.path as String] in
+                signal(SIGSEGV, SIG_DFL)  // nobody need look for the fault
+                _ = try Self.deadly(path)
+            }
+        }
+        try scratch.write("mended", [])
+        let report = try Self.deadly(scratch.path)
+        #expect(report.done == 2 && report.quarantined.map(\.index) == [1])
+    }
+
+    private static func deadly(_ directory: String) throws -> BatchReport {
+        var options = BatchOptions()
+        options.journal = "\(directory)/journal"
+        return try BatchJob.async(name: "deadly", version: "1", count: 3) { index, _ in
+            await Task.yield()
+            if index == 1, access("\(directory)/mended", F_OK) != 0 { raise(SIGSEGV) }
+            return []
+        }.run(options)
+    }
+}
