@@ -87,8 +87,8 @@ struct RunCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Runs a command that fails so often in all, 1 to 1000; also --retries.", valueName: "n"))
     var attempts = 1
 
-    @Option(help: ArgumentHelp("Ends a command after so many seconds; also --timeout.", valueName: "s"))
-    var timeLimit: Double?
+    @Option(help: ArgumentHelp("Ends a command after so many seconds, or 5m, 2h, 1d; also --timeout.", valueName: "s"))
+    var timeLimit: Seconds?
 
     @Option(
         help: ArgumentHelp(
@@ -97,7 +97,7 @@ struct RunCommand: ParsableCommand {
     var halt = "never"
 
     @Option(help: ArgumentHelp("Waits so many seconds between two starts.", valueName: "s"))
-    var delay = 0.0
+    var delay = Seconds(count: 0)
 
     @Option(help: ArgumentHelp("Starts nothing while less memory than this is free, such as 2G.", valueName: "size"))
     var memfree: String?
@@ -148,13 +148,14 @@ struct RunCommand: ParsableCommand {
         guard (1...1000).contains(attempts) else {
             throw ValidationError("--attempts takes a number from 1 to 1000, not \(attempts).")
         }
-        if let timeLimit, !(timeLimit > 0 && timeLimit < 1e9) {
+        if let timeLimit, !(timeLimit.count > 0 && timeLimit.count < 1e9) {
             throw ValidationError("--time-limit takes a number of seconds over 0, not \(timeLimit).")
         }
         guard (1...100_000).contains(maxArgs) else {
-            throw ValidationError("-n takes a number from 1 to 100000, not \(maxArgs).")
+            let remedy = maxArgs == 0 ? " To give a command no item, write sh -c 'COMMAND' {}." : ""
+            throw ValidationError("-n takes a number from 1 to 100000, not \(maxArgs).\(remedy)")
         }
-        guard delay >= 0, delay < 1e6 else { throw ValidationError("--delay takes a number of seconds, not \(delay).") }
+        guard delay.count >= 0, delay.count < 1e6 else { throw ValidationError("--delay takes a number of seconds, not \(delay).") }
         guard halt == "never" || HaltRule(halt) != nil else {
             throw ValidationError("--halt takes now,fail=1, soon,fail=10%, soon,exit=255 and the like, or never, not '\(halt)'.")
         }
@@ -170,7 +171,7 @@ struct RunCommand: ParsableCommand {
         if joblog != nil, batch.processes != nil {
             throw ValidationError("--joblog cannot be combined with --processes: each process would write over the others' lines.")
         }
-        if batch.processes != nil, halt != "never" || results != nil || tag || delay > 0 {
+        if batch.processes != nil, halt != "never" || results != nil || tag || delay.count > 0 {
             throw ValidationError("--processes cannot be combined with --halt, --results, --tag and --delay: use --jobs.")
         }
         if batch.journal != nil, ungroup || lineBuffer || dryRun {
@@ -219,7 +220,8 @@ struct RunCommand: ParsableCommand {
         let given = ItemSources(command.map(RawArgument.bytes), isPlain: plain || replace != nil)
         let words = shell.map { [RawArgument.bytes(for: $0)] } ?? given.command
         guard !words.isEmpty else {
-            throw ValidationError("run needs a command: overdrive run [options] COMMAND {}")
+            throw ValidationError(
+                "run needs a command: overdrive run [options] COMMAND {}. If the items are commands, write sh -c {}.")
         }
         guard shell == nil || given.command.isEmpty else {
             throw ValidationError("--shell and COMMAND both name the command: leave one out.")
@@ -259,9 +261,9 @@ struct RunCommand: ParsableCommand {
             let batch = CommandBatch(
                 template: try CommandTemplate(words, rules),
                 name: "run " + (shell == nil ? "" : "--shell ") + RawArgument.text(for: Bytes(words.joined(separator: [32]))),
-                isSplit: isSplit, jobs: jobs, attempts: attempts, timeLimit: timeLimit, form: form,
+                isSplit: isSplit, jobs: jobs, attempts: attempts, timeLimit: timeLimit?.count, form: form,
                 gate: StartGate(
-                    delay: delay, mostLoad: load.flatMap(Self.loadLimit), leastMemory: memfree.flatMap(StartGate.size),
+                    delay: delay.count, mostLoad: load.flatMap(Self.loadLimit), leastMemory: memfree.flatMap(StartGate.size),
                     halt: HaltRule(halt)),
                 setup: batch)
             if isStream(given) { return try batch.run(LineStream(STDIN_FILENO, end: null ? 0 : 10, last: last), joblog: joblog?.bytes) }
@@ -352,6 +354,21 @@ struct RunCommand: ParsableCommand {
         if list.last == [] { list.removeLast() }
         if let last { list = Array(list.prefix { $0 != last }) }
         return list
+    }
+}
+
+/// A time as `--time-limit` and `--delay` take it: seconds, or a number with s, m, h or d.
+struct Seconds: ExpressibleByArgument, CustomStringConvertible {
+    var count: Double
+    var description: String { "\(count)" }
+
+    init(count: Double) { self.count = count }
+
+    init?(argument: String) {
+        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86400]
+        let unit = argument.last.flatMap { units[$0] }
+        guard let number = Double(unit == nil ? argument[...] : argument.dropLast()) else { return nil }
+        count = number * (unit ?? 1)
     }
 }
 #endif

@@ -171,7 +171,7 @@ struct CommandBatch {
             path += "/\(place + 1)/" + String(decoding: name.prefix(Int(NAME_MAX)), as: UTF8.self)
         }
         guard Folder.make(path) else { return StandardError.say("\(path): making it failed: \(sentence(forError: errno))") }
-        for (name, text) in [("stdout", outcome.output), ("stderr", outcome.errors), ("seq", Bytes(ascii: "\(number)\n"))] {
+        for (name, text) in [("stdout", outcome.output), ("stderr", outcome.errors), ("seq", Bytes(ascii: "\(number)"))] {
             let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             let error = file < 0 ? errno : StandardStreams.write(text[...], to: file) { false }
             if file >= 0 { close(file) }

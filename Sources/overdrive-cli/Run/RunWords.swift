@@ -19,18 +19,30 @@ enum RunWords {
         "-u": "ungroup", "-k": "keep-order", "--keep-order": "keep-order", "-t": "verbose", "--verbose": "verbose",
         "-r": "no-run-if-empty", "--no-run-if-empty": "no-run-if-empty", "--bar": "progress=bar",
         "--retry-failed": "retry-failed", "--help": "help", "-h": "help", "--will-cite": "keep-order",
-        "--group": "keep-order", "--xargs": "xargs", "--version": "version",
+        "--group": "keep-order", "--gnu": "keep-order", "--no-notice": "keep-order", "--xargs": "xargs", "--version": "version",
     ]
     /// Options of GNU parallel and xargs that are not supported, and the remedy.
     private static let refused: [String: String] = [
         "-X": "Write --xargs", "-m": "Write --xargs", "-L": "Write -n N", "-s": "Write -n N",
-        "-i": "Write -I STR", "-p": "Look at --dry-run first",
-        "--pipe": "Divide the input into files first", "--pipepart": "Divide the input into files first",
-        "-S": "Write submit slurm, or --shard I/N on each machine",
-        "--sshlogin": "Write submit slurm, or --shard I/N on each machine", "--tagstring": "Write --tag",
-        "--link": "Write :::+", "--xapply": "Write :::+",
-        "--resume": "Write --journal DIR", "--resume-failed": "Write --journal DIR --retry-failed", "--eta": "Write --bar",
+        "-i": "Write -I STR", "-p": "Look at --dry-run first", "-v": "Write -t",
+        "-q": "Leave the option out: no shell reads the command", "--quote": "Leave the option out: no shell reads the command",
+        "--pipe": files, "--pipepart": files, "--block": files, "--cat": files, "--fifo": files, "--recstart": files,
+        "--recend": files, "--round-robin": files, "--tee": files,
+        "-S": machines, "--sshlogin": machines, "--slf": machines, "--sshloginfile": machines, "--onall": machines,
+        "--nonall": machines, "--transfer": machines, "--transferfile": machines, "--return": machines, "--trc": machines,
+        "--cleanup": machines, "--basefile": machines,
+        "--tagstring": "Write --tag", "--link": "Write :::+", "--xapply": "Write :::+", "--arg-sep": "Write :::",
+        "--arg-file-sep": "Write ::::", "--header": "Write tail -n +2 FILE | overdrive run, and {1} for a column",
+        "--rpl": "Write --shell 'TEXT'", "--plus": "Write --shell 'TEXT'", "--trim": "Trim the list first",
+        "--shuf": "Write shuf FILE | overdrive run", "--filter": "Select the items first",
+        "--resume": "Write --journal DIR", "--resume-failed": "Write --journal DIR --retry-failed",
+        "--eta": "Write --bar",
+        "--memsuspend": "Write --memfree SIZE", "--nice": "Write nice -n N overdrive run", "--semaphore": "Write flock FILE COMMAND",
+        "--tmpdir": "Set TMPDIR", "--compress": "Leave the option out: outputs are in memory",
+        "--process-slot-var": "Read OVERDRIVE_SLOT",
     ]
+    private static let files = "Divide the input into files first"
+    private static let machines = "Write submit slurm, or --shard I/N on each machine"
 
     /// This process's arguments without the program's name, those of `run` normalised.
     static var ofProcess: [String] {

@@ -72,8 +72,19 @@ struct RunOptionTests {
             (["-X", "echo"], "-X is not supported"), (["echo", "{= s/a/b/ =}", ":::", "a"], "no Perl"),
             (["echo", "{1.}", ":::", "a", ":::", "b"], "({1.}). Write {.}"),
             (["gzip {} | cat", ":::", "a"], "Write --shell 'gzip {} | cat'"), (["-y", "echo"], "no option -y"),
+            (["--header", ":", "echo"], "Write tail -n +2 FILE"), (["--slf", "hosts", "echo"], "submit slurm"),
+            (["--rpl", "x", "echo"], "Write --shell 'TEXT'"), ([":::", "date"], "write sh -c {}"),
+            (["-n0", "echo", ":::", "a"], "write sh -c 'COMMAND' {}"), (["--timeout", "2x", "echo"], "'2x' is invalid"),
             (["-u", "--journal", "j", "echo", ":::", "a"], "leave --journal out"), (["--halt", "later", "echo"], "--halt takes"),
         ] { try run(arguments).expectRefusal(64, saying: words, of: arguments) }
+    }
+
+    @Test("times have units as in GNU parallel")
+    func times() throws {
+        for time in ["20", "20s", "0.5m", "1h", "2d"] {
+            #expect(try run(["--timeout", time, "--delay", "0.01s", "echo", ":::", "a"]).text == "a\n", "\(time)")
+        }
+        try run(["--time-limit", "0.05s", "sleep", ":::", "9"]).expectRefusal(1, saying: "time limit", of: ["--time-limit"])
     }
 
     @Test("--shell runs a line with /bin/sh, in which an item is one word whatever it has")
