@@ -33,15 +33,33 @@ struct Manifest: RandomAccessCollection, Sendable {
         }
     }
 
-    /// Collects items.
+    /// Collects items. A name has no zero byte.
     struct Builder {
         fileprivate var text = Bytes()
 
-        mutating func append(_ name: Bytes, size: Int = 0) {
+        mutating func append(_ name: some Collection<UInt8>, size: Int = 0) {
             text += Bytes(ascii: "\(size)\t")
             text += name
             text.append(0)
         }
+    }
+
+    /// A list in memory, which takes some 10 bytes an item beside its name.
+    init(_ builder: Builder) {
+        var starts: [Int] = []
+        var place = 0
+        while let tab = builder.text[place...].firstIndex(of: 9), let end = builder.text[tab...].firstIndex(of: 0) {
+            starts.append(tab + 1)
+            place = end + 1
+        }
+        (text, self.starts) = (builder.text, starts)
+    }
+
+    /// The same list as a builder, for a file.
+    var builder: Builder {
+        var builder = Builder()
+        builder.text = text
+        return builder
     }
 
     /// The manifest in `directory`; where there is none, the one that `make` gives, which is kept there.

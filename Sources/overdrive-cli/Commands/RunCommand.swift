@@ -242,8 +242,8 @@ struct RunCommand: ParsableCommand {
             // The most places that the words can have: each place of an item takes its room.
             let opening = replace.flatMap { RawArgument.bytes(for: $0).first } ?? UInt8(ascii: "{")
             let places = max(1, words.joined().filter { $0 == opening }.count)
-            var known: [Bytes]?
-            let names: () throws(BatchRefusal) -> [Bytes] = { () throws(BatchRefusal) in
+            var known: Manifest?
+            let names: () throws(BatchRefusal) -> Manifest = { () throws(BatchRefusal) in
                 if let known { return known }
                 let list = try self.names(given, isSplit: isSplit, places: places)
                 known = list
@@ -252,8 +252,8 @@ struct RunCommand: ParsableCommand {
             var columns = max(maxArgs, given.sources.count, 1)
             if colsep != nil {
                 // Lines may have any number of columns: the journal's, where it has kept them.
-                let kept = try batch.directory.flatMap { directory in try Manifest.read("\(directory)/manifest").map(Array.init) }
-                columns = try (kept ?? names()).map { ItemSources.values($0).count }.max() ?? 1
+                let kept = try batch.directory.flatMap { directory in try Manifest.read("\(directory)/manifest") }
+                columns = try (kept ?? names()).lazy.map { ItemSources.values($0).count }.max() ?? 1
             }
             let rules = CommandTemplate.Rules(
                 place: replace.map(RawArgument.bytes) ?? (plain ? Bytes(ascii: "{}") : nil), columns: columns,
@@ -310,10 +310,18 @@ struct RunCommand: ParsableCommand {
     /// The names of items: each value, or the values of a row.
     ///
     /// - Parameter places: How often a command may have an item.
-    private func names(_ given: ItemSources, isSplit: Bool, places: Int) throws(BatchRefusal) -> [Bytes] {
-        var rows: [[Bytes]]
+    private func names(_ given: ItemSources, isSplit: Bool, places: Int) throws(BatchRefusal) -> Manifest {
+        var list = Manifest.Builder()
+        var rows: [[Bytes]] = []
         if given.sources.isEmpty {
-            rows = try lines(items?.bytes ?? Roots.standardInput).map { [$0] }
+            // A list may have millions of lines: they become no arrays unless a row takes several.
+            var values: [Bytes] = []
+            try eachLine(items?.bytes ?? Roots.standardInput) { line in
+                if noRunIfEmpty, line.isEmpty { return }
+                if isSplit { values.append(Bytes(line)) } else { list.append(line) }
+            }
+            guard isSplit else { return Manifest(list) }
+            rows = values.map { [$0] }
         } else {
             rows = try given.rows(until: last, lines)
         }
@@ -330,11 +338,19 @@ struct RunCommand: ParsableCommand {
                 rows[start..<min(rows.count, start + maxArgs)].map { $0[0] }
             }
         }
-        return isSplit ? rows.map(ItemSources.name) : rows.map { $0[0] }
+        for row in rows { list.append(isSplit ? ItemSources.name(row) : row[0]) }
+        return Manifest(list)
     }
 
-    /// The items of a file.
+    /// The lines of a file as an array, for a source that is combined with others.
     private func lines(_ path: Bytes) throws(BatchRefusal) -> [Bytes] {
+        var list: [Bytes] = []
+        try eachLine(path) { list.append(Bytes($0)) }
+        return list
+    }
+
+    /// Calls `body` for each item of a file.
+    private func eachLine(_ path: Bytes, _ body: (ArraySlice<UInt8>) -> Void) throws(BatchRefusal) {
         var file = STDIN_FILENO
         if path != Roots.standardInput {
             file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
@@ -347,13 +363,18 @@ struct RunCommand: ParsableCommand {
             throw BatchRefusal(
                 .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
         }
-        var list =
-            end.count == 1
-            ? text.split(separator: end[0], omittingEmptySubsequences: false).map { Bytes($0) }
-            : ItemSources.split(text, at: end)
-        if list.last == [] { list.removeLast() }
-        if let last { list = Array(list.prefix { $0 != last }) }
-        return list
+        var rest = text[...]
+        guard let first = end.first else { return body(rest) }
+        while !rest.isEmpty {
+            var next = rest.firstIndex(of: first) ?? rest.endIndex
+            while !rest[next...].starts(with: end), next < rest.endIndex {
+                next = rest[(next + 1)...].firstIndex(of: first) ?? rest.endIndex
+            }
+            let line = rest[..<next]
+            if let last, line.elementsEqual(last) { return }
+            body(line)
+            rest = rest[min(next + end.count, rest.endIndex)...]
+        }
     }
 }
 

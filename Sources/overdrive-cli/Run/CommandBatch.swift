@@ -39,7 +39,7 @@ struct CommandBatch {
 
     /// - Parameter isRepeatable: Whether `items` gives the same list again: standard input does not.
     func run(
-        items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, joblog: Bytes?
+        items: () throws(BatchRefusal) -> Manifest, isRepeatable: Bool, joblog: Bytes?
     ) throws -> ExitStatus {
         var options = try setup.options()
         options.retry = BatchRetry(attempts: attempts)
@@ -113,29 +113,28 @@ struct CommandBatch {
 
     /// The items; nil where shards in processes of their own run them.
     private func list(
-        _ items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, _ options: inout BatchOptions
-    ) throws -> [Bytes]? {
+        _ items: () throws(BatchRefusal) -> Manifest, isRepeatable: Bool, _ options: inout BatchOptions
+    ) throws -> Manifest? {
         guard let directory = setup.directory else { return try items() }
         // What standard input said once stands for all shards and runs.
         var problem: BatchRefusal?
         let manifest = try Manifest.frozen(in: directory) {
-            var builder = Manifest.Builder()
-            do throws(BatchRefusal) { for item in try items() { builder.append(item) } } catch {
+            do throws(BatchRefusal) { return try items().builder } catch {
                 problem = error
+                return Manifest.Builder()
             }
-            return builder
         }
         if let problem { throw problem }
         if isRepeatable {
             let now = try items()
             // Blank lines were no items once.
-            guard now == Array(manifest) || now.filter({ !$0.isEmpty }) == Array(manifest) else {
+            guard now.elementsEqual(manifest) || now.lazy.filter({ !$0.isEmpty }).elementsEqual(manifest) else {
                 throw BatchRefusal(.data, "\(directory): this journal is of another list of items: name another journal")
             }
         }
         guard setup.processes == nil else { return nil }
         options.weights = manifest.weights
-        return Array(manifest)
+        return manifest
     }
 
     func values(_ name: Bytes) -> [Bytes] { isSplit ? ItemSources.values(name) : [name] }
@@ -419,7 +418,7 @@ final class CommandWorker: Sendable {
 
 /// Each item with its number, which is the key of what it left.
 private struct IndexedItems: RandomAccessCollection, Sendable {
-    var names: [Bytes]
+    var names: Manifest
     var startIndex: Int { 0 }
     var endIndex: Int { names.count }
     subscript(index: Int) -> (index: Int, name: Bytes) { (index, names[index]) }
