@@ -174,6 +174,9 @@ struct RunCommand: ParsableCommand {
         if batch.processes != nil, halt != "never" || results != nil || tag || delay.count > 0 {
             throw ValidationError("--processes cannot be combined with --halt, --results, --tag and --delay: use --jobs.")
         }
+        if batch.shard != nil, tag {
+            throw ValidationError("--shard cannot be combined with --tag: overdrive merge prints lines as commands wrote them.")
+        }
         if batch.journal != nil, ungroup || lineBuffer || dryRun {
             throw ValidationError("--ungroup, --line-buffer and --dry-run keep no output: leave --journal out.")
         }

@@ -285,6 +285,9 @@ private final class OutcomePrinter {
     }
 
     private func show(_ index: Int, _ name: Bytes, _ outcome: ChildProcess.Outcome) {
+        if let results = batch.form.results {
+            CommandBatch.keep(outcome, number: index + 1, batch.values(name), in: results)
+        }
         guard prints else { return }
         let (text, errors) = (batch.tagged(outcome.output, name), batch.tagged(outcome.errors, name))
         if !output.append(text) { token.cancel() }
@@ -293,9 +296,6 @@ private final class OutcomePrinter {
         if !errors.isEmpty {
             output.flush()
             StandardError.write(errors)
-        }
-        if let results = batch.form.results {
-            CommandBatch.keep(outcome, number: index + 1, batch.values(name), in: results)
         }
     }
 }

@@ -75,6 +75,7 @@ struct RunOptionTests {
             (["--header", ":", "echo"], "Write tail -n +2 FILE"), (["--slf", "hosts", "echo"], "submit slurm"),
             (["--rpl", "x", "echo"], "Write --shell 'TEXT'"), ([":::", "date"], "write sh -c {}"),
             (["-n0", "echo", ":::", "a"], "write sh -c 'COMMAND' {}"), (["--timeout", "2x", "echo"], "'2x' is invalid"),
+            (["--tag", "--journal", "j", "--shard", "0/2", "echo", ":::", "a"], "--shard cannot be combined with --tag"),
             (["-u", "--journal", "j", "echo", ":::", "a"], "leave --journal out"), (["--halt", "later", "echo"], "--halt takes"),
         ] { try run(arguments).expectRefusal(64, saying: words, of: arguments) }
     }
@@ -130,6 +131,18 @@ struct RunOptionTests {
         #expect(try run(["-u", "-t", "echo", ":::", "a"]).text == "a\n")
         #expect(try run(["--results", "out", "echo", ":::", "a/b"]).text == "a/b\n")
         #expect(try Command("cat", ["\(tree.path)/out/1/a+zb/stdout", "\(tree.path)/out/1/a+zb/seq"]).run().lines == ["a/b", "1"])
+    }
+
+    @Test("a journal keeps outputs as commands wrote them, and each run tags and files them as its own line says")
+    func journalledOutput() throws {
+        let line = ["echo", "{}", ":::", "a", "b"]
+        #expect(try run(["--journal", "j"] + line).lines == ["a", "b"])
+        #expect(try run(["--journal", "j", "--tag", "--results", "out"] + line).lines == ["a\ta", "b\tb"])
+        #expect(try tree.shell("cat out/1/a/stdout out/1/b/seq").text == "a\n2")
+        #expect(try run(["--journal", "j"] + line).lines == ["a", "b"])
+        // A shard prints nothing, and files its outputs all the same.
+        for shard in ["0/2", "1/2"] { _ = try run(["--journal", "k", "--shard", shard, "--results", "of-shards"] + line) }
+        #expect(try tree.shell("cat of-shards/1/*/stdout").lines == ["a", "b"])
     }
 
     @Test("gives commands a folder and variables, their limit of open files, and a pause between them")

@@ -118,6 +118,47 @@ struct RunSignalTests {
         #expect(outcome.status == 0 && outcome.lines == (1...200).map(String.init), "\(outcome.errors)")
     }
 
+    @Test("holds commands back when processes are short, and blames no item")
+    func fewProcesses() throws {
+        // The limit binds no process of root's.
+        let user = geteuid() == 0 ? "setpriv --reuid=54321 --regid=54321 --clear-groups " : ""
+        guard try tree.shell("\(user)test -x \(Command.overdrivePath)").status == 0 else { return }
+        let items = (1...40).map(String.init).joined(separator: " ")
+        let outcome = try tree.shell("\(user)prlimit --nproc=14 \(Command.overdrivePath) run -j8 sleep 0.0{} ::: \(items)")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+
+    #if arch(x86_64)
+    /// Runs a program under a filter by which the system call with that number fails with that error.
+    private static let filter = """
+        import ctypes, os, struct, sys
+        steps = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])), (6, 0, 0, 0x50000 | int(sys.argv[2])), (6, 0, 0, 0x7fff0000)]
+        text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+        program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(text))
+        call = ctypes.CDLL(None).prctl
+        assert call(38, 1, 0, 0, 0) == 0 and call(22, 2, ctypes.c_char_p(program), 0, 0) == 0
+        os.execvp(sys.argv[3], sys.argv[3:])
+        """
+
+    @Test("keeps outputs in files where a container refuses memfd_create")
+    func noMemoryFiles() throws {
+        try tree.write("filter", Self.filter)
+        let line = "python3 filter 319 1 \(Command.overdrivePath) run echo ::: a b"
+        #expect(try tree.shell("TMPDIR=. \(line); ls").lines == ["a", "b", "filter"])
+        let neither = try tree.shell("TMPDIR=/none \(line)")
+        #expect(neither.status == 71 && neither.lines == [] && neither.errorLines.count == 1, "\(neither.errors)")
+    }
+
+    @Test("a run that can begin no process ends with 71, and the next run repeats its items")
+    func noProcesses() throws {
+        try tree.write("filter", Self.filter)
+        let line = "\(Command.overdrivePath) run --journal j echo ::: a b"
+        let short = try tree.shell("python3 filter 58 \(EAGAIN) \(line)")
+        #expect(short.status == 71 && short.lines == [] && short.errors.contains("short of files, memory or processes"), "\(short.errors)")
+        #expect(try tree.shell(line).lines == ["a", "b"])
+    }
+    #endif
+
     @Test("the log has each failed command of earlier runs, and no clock makes a line of it wrong")
     func joblog() throws {
         let arguments = ["run", "--journal", "j", "--joblog", "log", "sh", "-c", "exit $0", ":::", "0", "3"]
