@@ -7,7 +7,8 @@ struct InstallTests {
     private static let files: Set = [
         "bin/overdrive", "lib/liboverdrive-global.so", "lib/liboverdrive-preload.so", "share/man/man1/overdrive.1",
         "share/bash-completion/completions/overdrive", "share/zsh/site-functions/_overdrive",
-        "share/fish/vendor_completions.d/overdrive.fish",
+        "share/fish/vendor_completions.d/overdrive.fish", "share/man/man1/overdrive-run.1", "share/man/man1/overdrive-checksum.1",
+        "share/man/man1/overdrive-merge.1", "share/man/man1/overdrive-submit.1",
     ]
 
     private let root = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-install-\(UUID().uuidString)")
@@ -55,6 +56,19 @@ struct InstallTests {
         for command in commands { #expect(manual.contains("\n.SH \"overdrive \(command)\"\n"), "\(command)") }
         #expect(manual.contains("\\-\\-files0\\-from") && manual.contains("\\-\\-journal"))
         #expect(manual.hasPrefix(".TH OVERDRIVE 1 \"\" \"overdrive 0."))
+
+        // A page of a command has its options, exit codes, signals and files.
+        let page = try String(contentsOf: folder.appendingPathComponent("share/man/man1/overdrive-run.1"), encoding: .utf8)
+        for part in ["OVERDRIVE-RUN", "\\-\\-halt", ".SH \"EXIT CODES\"\n", "\n.B \\&126, 127\n", ".SH \"SIGNALS\"", ".SH \"FILES\""] {
+            #expect(page.contains(part), "\(part)")
+        }
+        // Shells complete each option that the help of run lists.
+        let options = try run("bin/overdrive", "run", "--help").output.matches(of: /\n\s\s(?:-\S,\s)?(--[a-z][a-z-]*)/).map { String($0.1) }
+        #expect(options.count >= 30, "\(options)")
+        for file in Self.files where file.contains("completions") || file.contains("site-functions") {
+            let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
+            for option in options { #expect(text.contains(file.hasSuffix("fish") ? "'\(option.dropFirst(2))'" : option), "\(file): \(option)") }
+        }
 
         let completions = "share/bash-completion/completions/overdrive"
         #expect(try run("bash", "-n", completions).status == 0)
