@@ -30,6 +30,16 @@ extension AnyTask {
     ///
     /// If several threads close a circle at once, the last one in the lock finds the edges of all others.
     final func circleClosed(by dependency: AnyTask) -> String? {
+        let fits = AnyTask.levelLock.withLock { _ in
+            let top = level.load(ordering: .relaxed)  // relaxed, both: see rising(above:_:)
+            // Most dependencies wait for nothing yet.
+            return dependency.level.load(ordering: .relaxed) < top || dependency.sinkAlone(to: top - 1)
+        }
+        return fits ? nil : searchCircle(through: dependency)
+    }
+
+    /// The search, which may be long. See ``circleClosed(by:)``.
+    private func searchCircle(through dependency: AnyTask) -> String? {
         var steps = 4096
         while true {
             // Released without the lock: the last reference to a task runs code of the program's.
@@ -106,9 +116,6 @@ private struct Sinking {
     /// caller has the lock of levels.
     mutating func sink(_ dependency: AnyTask, below dependent: AnyTask, steps: Int) -> End {
         let top = dependent.level.load(ordering: .relaxed)  // relaxed, all of them: see AnyTask.lower(to:)
-        guard dependency.level.load(ordering: .relaxed) >= top else { return .fits }
-        // Most dependencies wait for nothing yet.
-        if dependency.sinkAlone(to: top - 1) { return .fits }
         request(dependency, at: top - 1)
         var taken = 0
         while let index = popHighest() {
