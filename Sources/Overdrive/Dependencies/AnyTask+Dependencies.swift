@@ -170,7 +170,7 @@ extension AnyTask {
         while let entry = unsafe ordered {
             unsafe entry._withUnsafeGuaranteedRef { edge in
                 unsafe ordered = edge.nextDependent
-                Bounce.run(edge)
+                if !edge.linkAtOnce() { Bounce.run(edge) }
             }
         }
         take(.release, byProducer: byProducer)

@@ -80,6 +80,16 @@ internal import Synchronization
         if isLinked { fire() } else { finishLinking() }
     }
 
+    /// Links an edge to a task on a queue, if the edge asks only for the end. Such a link calls no code of the program's: no task
+    /// is brought along or fails, and the dependent waits for the end of the linking. So it needs no line. False: it was not linked.
+    func linkAtOnce() -> Bool {
+        guard requirement == .finish, let dependency = unsafe dependency,
+            unsafe dependency._withUnsafeGuaranteedRef({ $0.isOnQueue })
+        else { return false }
+        finishLinking()
+        return true
+    }
+
     private func finishLinking() {
         // Counted: it may be removed, and let go of, at any moment.
         guard let dependency = unsafe dependency?.takeUnretainedValue() else { return }
