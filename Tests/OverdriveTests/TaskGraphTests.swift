@@ -35,6 +35,19 @@ struct TaskGraphTests {
         for _ in 0..<20 { #expect(try frozen.run()[last] == 1001) }
     }
 
+    @Test("100,000 successors of one node run once each, whatever the number of runs")
+    func wideNode() throws {
+        let graph = TaskGraph()
+        let ran = Atomic(0)
+        let first = graph.node { 1 }
+        for _ in 0..<100_000 { graph.node(after: first) { ran.add($0, ordering: .relaxed) } }
+        let frozen = try graph.freeze()
+        for round in 1...3 {
+            _ = try frozen.run()
+            #expect(ran.load(ordering: .relaxed) == round * 100_000)
+        }
+    }
+
     @Test("a circle is named with its nodes in order")
     func circle() {
         let graph = TaskGraph()

@@ -32,22 +32,24 @@ final class GraphRun: CurrentWork {
     private let retries = Locked<[Int: WeakRetryWait]>([:])
     let failures = Locked<[(node: Int, error: any Error)]>([])
 
-    /// A thread runs this many nodes one after another before it gives its worker to other jobs.
-    private static var mostInline: Int { 64 }
+    /// A worker runs this many nodes one after another between looks at the clock.
+    private static var mostInline: Int { 32 }
+    /// A worker that has run nodes for so long gives way to other jobs.
+    private static var longestInline: Duration { .microseconds(200) }
 
     init(_ layout: GraphLayout, on queue: TaskQueue) {
         self.layout = layout
         self.queue = queue
-        unsafe states = .allocate(capacity: layout.nodes.count)
+        unsafe states = .allocate(capacity: layout.count)
         unsafe slots = .allocate(byteCount: max(1, layout.slotBytes), alignment: GraphLayout.slotAlignment)
-        for i in 0..<layout.nodes.count {
-            unsafe (states + i).initialize(to: GraphNodeState(run: self, index: Int32(i), waitsFor: layout.steps[i].joins))
+        for i in 0..<layout.count {
+            unsafe (states + i).initialize(to: GraphNodeState(run: self, index: Int32(i), waitsFor: layout.joins(of: i)))
         }
     }
 
     deinit {
         destroyResults()
-        unsafe states.deinitialize(count: layout.nodes.count)
+        unsafe states.deinitialize(count: layout.count)
         unsafe states.deallocate()
         unsafe slots.deallocate()
     }
@@ -69,11 +71,10 @@ final class GraphRun: CurrentWork {
     }
 
     private func destroyResults() {
-        for node in layout.owners where unsafe states[Int(node)].outcome == .finished {
-            let record = layout.nodes[Int(node)]
-            record.destroy?(slot(of: Int(node)))
+        for (node, destroy) in layout.owners where unsafe states[Int(node)].outcome == .finished {
+            destroy(slot(of: Int(node)))
         }
-        for i in 0..<layout.nodes.count {
+        for i in 0..<layout.count {
             unsafe states[i].outcome = .pending
             unsafe states[i].attempts = 0
         }
@@ -81,23 +82,23 @@ final class GraphRun: CurrentWork {
 
     // MARK: - Results
 
-    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.steps[node].offset) }
+    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.offset(of: node)) }
 
     var reader: TaskGraph.Reader { unsafe TaskGraph.Reader(slots: slots, states: states) }
 
     func outcome(of node: Int) -> GraphOutcome { unsafe states[node].outcome }
 
     /// Whether each node has ended in some way.
-    var isWhole: Bool { ended.load(ordering: .acquiring) == layout.nodes.count }
+    var isWhole: Bool { ended.load(ordering: .acquiring) == layout.count }
 
     /// What `run` throws: the first failure, or that the run was cancelled.
     var error: TaskGraphError? {
         let failed = failures.withLock { $0 }
         if let first = failed.first, layout.policy != .goOn {
-            return .failed(node: layout.nodes[first.node].name, error: first.error, others: failed.count - 1)
+            return .failed(node: layout.name(of: first.node), error: first.error, others: failed.count - 1)
         }
         guard isRequested || !isWhole else { return nil }
-        let unfinished = (0..<layout.nodes.count).count { [.cancelled, .pending, .skipped].contains(outcome(of: $0)) }
+        let unfinished = (0..<layout.count).count { [.cancelled, .pending, .skipped].contains(outcome(of: $0)) }
         return unfinished > 0 ? .cancelled(unfinished: unfinished) : nil
     }
 
@@ -138,7 +139,7 @@ final class GraphRun: CurrentWork {
         defer { group.leave() }
         let released = endInputs()
         let roots = layout.roots
-        guard here, let own = released ?? roots.last.map({ Int($0) }), layout.steps[own].isPlain else {
+        guard here, let own = released ?? roots.last.map({ Int($0) }), layout.isPlain(own) else {
             if let released { push(released) }
             return push(roots.lazy.map { Int($0) })
         }
@@ -174,42 +175,51 @@ final class GraphRun: CurrentWork {
     }
 
     /// A node that has its own queue or quality of service is followed by no other one on that queue's thread.
-    private func mostOf(_ node: Int) -> Int { layout.steps[node].isPlain ? GraphRun.mostInline : 1 }
+    private func mostOf(_ node: Int) -> Int { layout.isPlain(node) ? GraphRun.mostInline : 1 }
 
     private func push(_ node: Int) {
-        if layout.steps[node].isPlain {
+        if layout.isPlain(node) {
             return unsafe queue.async(
                 group: group, qos: nil, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
         }
-        let record = layout.nodes[node]
-        if case .suspending(let body) = record.body { return begin(node, suspending: body) }
-        unsafe (record.queue ?? queue).async(
-            group: group, qos: record.qos, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+        let special = layout.special(node)
+        if case .suspending(let body)? = special?.body { return begin(node, suspending: body) }
+        unsafe (special?.queue ?? queue).async(
+            group: group, qos: special?.qos, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
     }
 
     /// Submits released nodes: plain ones together.
     private func push(_ nodes: some Collection<Int>) {
         if nodes.count < 3 { return nodes.forEach { push($0) } }
         queue.asyncBatch(group: group) { batch in
-            for node in nodes where layout.steps[node].isPlain {
+            for node in nodes where layout.isPlain(node) {
                 unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
             }
         }
-        for node in nodes where !layout.steps[node].isPlain { push(node) }
+        for node in nodes where !layout.isPlain(node) { push(node) }
     }
 
-    /// Runs a node, then one that it has released, and so on: at most `most` of them. Others that it has released become jobs.
+    /// Runs a node, then one that it has released, and so on. Others that it has released become jobs.
+    ///
+    /// Every `most` nodes the thread looks at the clock. It gives way to other jobs once its time is over. With a `most` of 1 it
+    /// runs no second node.
     private func drive(_ first: Int, most: Int) {
         let count = whileCurrent { () -> Int in
             var node = first
             var count = 0
+            var look = most
+            var end: ContinuousClock.Instant?  // known from the first look on
             while true {
                 guard let outcome = execute(node) else { return count }  // a retry will end it
                 count += 1
                 guard let next = release(node, outcome) else { return count }
-                if count >= most {
-                    push(next)
-                    return count
+                if count >= look {
+                    guard most > 1, end.map({ ContinuousClock.now < $0 }) ?? true else {
+                        push(next)
+                        return count
+                    }
+                    if end == nil { end = .now + GraphRun.longestInline }
+                    look += most
                 }
                 node = next
             }
@@ -238,11 +248,10 @@ final class GraphRun: CurrentWork {
     /// Runs a node's closure. Returns how it ended; nil if it is to be tried again later.
     private func execute(_ node: Int) -> GraphOutcome? {
         // All dependencies have ended: the counter is the next run's from here on.
-        unsafe states[node].waitsFor.store(layout.steps[node].joins, ordering: .relaxed)
+        unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         if let verdict = verdict(on: node) { return verdict }
-        guard case .direct(let body) = layout.nodes[node].body else { return .failed }
         do {
-            try body(reader, slot(of: node))
+            try unsafe layout.steps[node].call(reader, slot(of: node))
             unsafe states[node].attempts = 0
             return .finished
         } catch {
@@ -252,8 +261,7 @@ final class GraphRun: CurrentWork {
 
     /// Records a failed attempt. Returns `.failed`; nil if another attempt is under way.
     private func failed(_ node: Int, _ error: any Error) -> GraphOutcome? {
-        let record = layout.nodes[node]
-        if let retry = record.retry, unsafe Int(states[node].attempts) < min(retry.times, Int(UInt16.max) - 1), mayBegin,
+        if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.times, Int(UInt16.max) - 1), mayBegin,
             !error.isCancellation, retry.isWorthwhile(error)
         {
             unsafe states[node].attempts += 1
@@ -275,7 +283,7 @@ final class GraphRun: CurrentWork {
     }
 
     private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
-        unsafe states[node].waitsFor.store(layout.steps[node].joins, ordering: .relaxed)
+        unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         // A node that does not run ends in a job: a chain of these would otherwise end on one stack.
         if let verdict = verdict(on: node) {
             return queue.async(group: group) { [self] in end(node, verdict) }
@@ -305,34 +313,60 @@ final class GraphRun: CurrentWork {
     /// Tells the dependents of an ended node. Returns one that is ready, if it may run here; other ready ones become jobs.
     private func release(_ node: Int, _ outcome: GraphOutcome) -> Int? {
         unsafe states[node].outcome = outcome
+        let successors = unsafe layout.successors(of: node)
         var next: Int?
         var other: Int?
-        var more: [Int] = []
-        for edge in layout.edges[layout.successors(of: node)] {
+        for at in successors.indices {
+            let edge = unsafe successors[at]
+            guard tell(edge, after: node, outcome) else { continue }
+            if next == nil, layout.isPlain(edge.node) {
+                next = edge.node
+            } else if let other {
+                unsafe pushAll(node, outcome, successors, from: at + 1, other, edge.node)
+                return next
+            } else {
+                other = edge.node
+            }
+        }
+        if let other { push(other) }
+        return next
+    }
+
+    /// Tells one dependent. Returns whether it is ready.
+    private func tell(_ edge: GraphEdge, after node: Int, _ outcome: GraphOutcome) -> Bool {
+        if outcome != .finished || edge.kind.isBranch {
             let verdict = verdict(of: edge.kind, after: node, outcome)
             // Release by the decrement below.
             if verdict != 0 { unsafe states[edge.node].verdict.bitwiseOr(verdict, ordering: .relaxed) }
-            let left = unsafe states[edge.node].waitsFor.subtract(1, ordering: .acquiringAndReleasing).newValue
-            guard left == 0 else { continue }
-            if next == nil, layout.steps[edge.node].isPlain {
-                next = edge.node
-            } else if other == nil {
-                other = edge.node
-            } else {
-                more.append(edge.node)
+        }
+        return unsafe states[edge.node].waitsFor.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    }
+
+    /// Tells the dependents from the `from`-th on. These and two others become jobs in one batch when they are ready.
+    ///
+    /// However many there are, this needs the batch's memory only.
+    private func pushAll(
+        _ node: Int, _ outcome: GraphOutcome, _ successors: UnsafeBufferPointer<GraphEdge>, from: Int, _ first: Int, _ second: Int
+    ) {
+        queue.asyncBatch(group: group) { batch in
+            func add(_ node: Int) {
+                guard layout.isPlain(node) else { return push(node) }
+                unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+            }
+            add(first)
+            add(second)
+            for at in from..<successors.count {
+                let edge = unsafe successors[at]
+                if tell(edge, after: node, outcome) { add(edge.node) }
             }
         }
-        if let other {
-            if more.isEmpty { push(other) } else { push(more + [other]) }
-        }
-        return next
     }
 
     private func verdict(of kind: GraphEdge.Kind, after node: Int, _ outcome: GraphOutcome) -> UInt8 {
         switch (outcome, kind) {
         case (.finished, .needed), (.finished, .order), (.notTaken, .order): 0
         case (.finished, .whenTrue), (.finished, .whenFalse):
-            unsafe (slots + layout.steps[node].offset).load(as: Bool.self) == (kind == .whenTrue) ? 0 : GraphNodeState.notTaken
+            unsafe (slots + layout.offset(of: node)).load(as: Bool.self) == (kind == .whenTrue) ? 0 : GraphNodeState.notTaken
         case (.notTaken, _): GraphNodeState.notTaken
         case (_, .order): layout.policy == .goOn ? 0 : GraphNodeState.doomed
         default: GraphNodeState.doomed

@@ -18,7 +18,7 @@ extension TaskGraph {
         }
 
         /// How many nodes the graph has.
-        public var count: Int { layout.nodes.count }
+        public var count: Int { layout.count }
 
         /// Runs all nodes and waits for them. The calling thread takes part.
         ///
@@ -135,7 +135,7 @@ extension TaskGraph {
         public subscript<T>(node: Node<T>) -> T {
             check(node)
             guard run.reader.hasValue(node) else {
-                trap("TaskGraph.Results: node \"\(run.layout.nodes[Int(node.id)].name)\" did not finish. Ask outcome(of:).")
+                trap("TaskGraph.Results: node \"\(run.layout.name(of: Int(node.id)))\" did not finish. Ask outcome(of:).")
             }
             return run.reader.value(of: node)
         }

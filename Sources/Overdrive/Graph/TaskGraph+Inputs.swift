@@ -31,7 +31,7 @@ struct GraphInput: Sendable {
 }
 
 extension GraphLayout {
-    fileprivate func name(of input: GraphInput) -> String { nodes[Int(input.node)].name }
+    fileprivate func name(of input: GraphInput) -> String { name(of: Int(input.node)) }
 }
 
 extension TaskGraph {

@@ -109,7 +109,7 @@ internal import Synchronization
         check("freeze(scheduler:)", identity)
         let layout = GraphLayout(
             nodes: nodes, edges: edges, inputs: inputs, slotBytes: slotBytes, policy: policy, graph: identity)
-        if let circle = layout.circle() { throw .circle(circle.map { layout.nodes[$0].name }) }
+        if let circle = layout.circle() { throw .circle(circle.map { layout.name(of: $0) }) }
         isFrozen = true
         nodes = []
         edges = []
@@ -137,8 +137,8 @@ internal import Synchronization
             destroy = { $0.deinitialize(R.self) }
         }
         nodes.append(GraphNode(
-            name: prefix + (name.isEmpty ? "node \(id)" : name), offset: offset, queue: queue, qos: qos, retry: retry, body: body,
-            destroy: destroy))
+            name: prefix.isEmpty ? name : prefix + (name.isEmpty ? "node \(id)" : name), offset: offset, queue: queue, qos: qos,
+            retry: retry, body: body, destroy: destroy))
         if let condition {
             check("node", condition.node.graph)
             edges.append((condition.node.id, GraphEdge(to: id, condition.expected ? .whenTrue : .whenFalse)))
