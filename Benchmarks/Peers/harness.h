@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 static int harness_argc;
 static char **harness_argv;
@@ -69,6 +70,16 @@ static inline double harness_peak_resident(void) {
     }
     fclose(file);
     return (double)kib;
+}
+
+/* The resident memory of this program now, in bytes. */
+static inline double harness_resident(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL) return 0;
+    if (fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
 /* Runs `run` on a thread with 256 MiB of stack, of which what is used is touched: deep recursion

@@ -214,7 +214,9 @@ const harness_entry entries[] = {SHAPES_TREES(OneTBB),           SHAPES_LOOPS(On
                                  {"chain", chain},                 {"wavefront-counted", wavefront},
                                  {"dag-chain", [] { onetbb_graphs::chain(*context); }},
                                  {"dag-tree", [] { onetbb_graphs::tree(*context); }},
-                                 {"wavefront", [] { onetbb_graphs::wavefront(*context); }}};
+                                 {"wavefront", [] { onetbb_graphs::wavefront(*context); }},
+                                 {"graph", [] { onetbb_graphs::graph(*context); }},
+                                 {"graph-memory", [] { onetbb_graphs::graph_memory(*context); }}};
 
 }  // namespace
 

@@ -82,6 +82,47 @@ inline void wavefront(tbb::task_group_context &context) {
     });
 }
 
+// A graph of wl_graph_make, made once with again=1, else within what is measured.
+inline std::unique_ptr<Graph> made(tbb::task_group_context &context, const wl_graph *shape) {
+    auto graph = std::make_unique<Graph>(context);
+    for (int64_t i = 0; i < shape->count; i++) graph->add([shape, i] { wl_graph_run(shape, i); });
+    for (int64_t i = 0; i < shape->count; i++) {
+        for (int32_t k = shape->rows[i]; k < shape->rows[i + 1]; k++) graph->order(shape->before[k], i);
+    }
+    return graph;
+}
+
+inline void run(Graph &graph, const wl_graph *shape) {
+    for (int64_t i = 0; i < shape->count; i++) {
+        if (shape->rows[i] == shape->rows[i + 1]) graph.start(i);
+    }
+    graph.wait();
+}
+
+inline void graph(tbb::task_group_context &context) {
+    std::unique_ptr<Graph> graph;
+    shapes::graph([&](const wl_graph &shape) {
+        if (!graph || harness_value("again", 0) == 0) graph = made(context, &shape);
+        run(*graph, &shape);
+        if (harness_value("again", 0) == 0) graph.reset();
+    });
+}
+
+// Resident memory of a graph that has run once: the sample is bytes.
+inline void graph_memory(tbb::task_group_context &context) {
+    const auto shape = shapes::named_graph();
+    {
+        Graph first(context);  // the library and its threads are there
+        first.add([] {});
+        first.start(0);
+        first.wait();
+    }
+    const double before = harness_resident();
+    const auto graph = made(context, shape.get());
+    run(*graph, shape.get());
+    harness_sample(static_cast<int64_t>(harness_resident() - before), wl_graph_answer(shape.get()));
+}
+
 }  // namespace onetbb_graphs
 
 #endif

@@ -127,8 +127,22 @@ void wavefront() {
     });
 }
 
+// A graph. Tasks cannot be run again: each sample makes them.
+void graph() {
+    shapes::graph([](const wl_graph &graph) {
+        const wl_graph *const shape = &graph;
+#pragma omp parallel
+#pragma omp single
+        for (int64_t i = 0; i < shape->count; i++) {
+            const int32_t first = shape->rows[i], end = shape->rows[i + 1];
+#pragma omp task depend(iterator(int32_t k = first : end), in : shape->values[shape->before[k]]) depend(out : shape->values[i]) firstprivate(i)
+            wl_graph_run(shape, i);
+        }
+    });
+}
+
 const harness_entry entries[] = {SHAPES_TREES(OpenMP),   SHAPES_LOOPS(OpenMP),   {"spawn-inside", spawn_inside},
-                                 {"dag-chain", dag_chain}, {"dag-tree", dag_tree}, {"wavefront", wavefront}};
+                                 {"dag-chain", dag_chain}, {"dag-tree", dag_tree}, {"wavefront", wavefront}, {"graph", graph}};
 
 }  // namespace
 

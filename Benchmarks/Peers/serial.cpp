@@ -14,7 +14,14 @@ struct Serial {
     template <class F> static void root(F f) { f(); }
 };
 
-const harness_entry entries[] = {SHAPES_TREES(Serial), SHAPES_LOOPS(Serial)};
+// The nodes of a graph in an order that respects its edges.
+void graph() {
+    shapes::graph([](const wl_graph &graph) {
+        for (int64_t i = 0; i < graph.count; i++) wl_graph_run(&graph, i);
+    });
+}
+
+const harness_entry entries[] = {SHAPES_TREES(Serial), SHAPES_LOOPS(Serial), {"graph", graph}};
 
 }  // namespace
 

@@ -26,6 +26,22 @@ template <class Prepare, class Once> void measure(Prepare prepare, Once once) {
                     [](void *context) { return (*static_cast<decltype(both) *>(context)->second)(); }, &both);
 }
 
+// The graph that the arguments name.
+inline std::unique_ptr<wl_graph, void (*)(wl_graph *)> named_graph() {
+    return {wl_graph_make(static_cast<wl_shape>(harness_value("shape", 0)), harness_value("n", 1000),
+                          static_cast<uint64_t>(harness_value("steps", 0))),
+            wl_graph_free};
+}
+
+// A graph, each node after those that it waits for: `once` runs all.
+template <class Once> void graph(Once once) {
+    const auto graph = named_graph();
+    measure([&] { wl_graph_clear(graph.get()); }, [&] {
+        once(*graph);
+        return wl_graph_answer(graph.get());
+    });
+}
+
 // ---- trees ----
 
 template <class S> uint64_t fib(int64_t n) {

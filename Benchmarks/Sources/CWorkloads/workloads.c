@@ -4,6 +4,8 @@
 
 #include <sched.h>
 
+#include "build_commands.h"
+
 /* Leaves the calling thread `count` of its CPUs, from the `first`-th on. */
 static void keep_to(int32_t first, int32_t count) {
     cpu_set_t mask;
@@ -185,4 +187,128 @@ uint64_t wl_file_checksum(const wl_files *tree, int64_t i) {
     while (size < sizeof bytes && (got = read(file, bytes + size, sizeof bytes - size)) > 0) size += (size_t)got;
     close(file);
     return wl_file_sum(i, bytes, size);
+}
+
+/* ---- graphs ---- */
+
+typedef struct growing {
+    wl_graph *graph;
+    int64_t room, edges, edge_room;
+} growing;
+
+static void *grown(void *old, int64_t *room, int64_t needed, size_t size) {
+    if (needed <= *room) return old;
+    *room = needed * 2;
+    void *larger = realloc(old, (size_t)*room * size);
+    if (larger == NULL) abort();
+    return larger;
+}
+
+static int64_t add_node(growing *to) {
+    wl_graph *graph = to->graph;
+    graph->rows = grown(graph->rows, &to->room, graph->count + 2, sizeof *graph->rows);
+    graph->rows[graph->count] = (int32_t)to->edges;
+    graph->rows[graph->count + 1] = (int32_t)to->edges;
+    return graph->count++;
+}
+
+/* The last node waits for `node`. */
+static void wait_for(growing *to, int64_t node) {
+    wl_graph *graph = to->graph;
+    graph->before = grown(graph->before, &to->edge_room, to->edges + 1, sizeof *graph->before);
+    graph->before[to->edges++] = (int32_t)node;
+    graph->rows[graph->count] = (int32_t)to->edges;
+}
+
+/* A binary tree whose leaves come first: node leaves + i waits for nodes 2i and 2i + 1. */
+static void make_tree(growing *to, int64_t n) {
+    const int64_t leaves = (n + 1) / 2;
+    for (int64_t i = 0; i < n; i++) {
+        add_node(to);
+        if (i < leaves) continue;
+        wait_for(to, 2 * (i - leaves));
+        wait_for(to, 2 * (i - leaves) + 1);
+    }
+}
+
+static void make_sparse(growing *to, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        add_node(to);
+        const int64_t window = i < 1000 ? i : 1000;
+        for (uint64_t k = wl_random((uint64_t)i) % 4; k > 0 && window > 0; k--) {
+            wait_for(to, i - 1 - (int64_t)(wl_random((uint64_t)i * 4 + k) % (uint64_t)window));
+        }
+    }
+}
+
+/* LU in tiles without pivots: in round k the tile (k, k), then its row and column, then all tiles behind them. */
+static void make_lu(growing *to, int64_t side) {
+    int64_t *last = malloc((size_t)(side * side) * sizeof *last); /* the node that wrote a tile last, or -1 */
+    if (last == NULL) abort();
+    for (int64_t i = 0; i < side * side; i++) last[i] = -1;
+    for (int64_t k = 0; k < side; k++) {
+        for (int64_t i = k; i < side; i++) {
+            for (int64_t j = k; j < side; j++) {
+                if (i != k && j != k) continue;
+                const int64_t node = add_node(to);
+                if (last[i * side + j] >= 0) wait_for(to, last[i * side + j]);
+                if (i != k || j != k) wait_for(to, last[k * side + k]);
+                last[i * side + j] = node;
+            }
+        }
+        for (int64_t i = k + 1; i < side; i++) {
+            for (int64_t j = k + 1; j < side; j++) {
+                const int64_t node = add_node(to);
+                if (last[i * side + j] >= 0) wait_for(to, last[i * side + j]);
+                wait_for(to, last[i * side + k]);
+                wait_for(to, last[k * side + j]);
+                last[i * side + j] = node;
+            }
+        }
+    }
+    free(last);
+}
+
+static void make_build(growing *to) {
+    const size_t words = sizeof wl_build_commands / sizeof *wl_build_commands;
+    for (size_t at = 0; at < words; at += 1 + wl_build_commands[at]) {
+        add_node(to);
+        for (size_t k = 1; k <= wl_build_commands[at]; k++) wait_for(to, wl_build_commands[at + k]);
+    }
+}
+
+wl_graph *wl_graph_make(wl_shape shape, int64_t n, uint64_t steps) {
+    wl_graph *graph = calloc(1, sizeof *graph);
+    if (graph == NULL) abort();
+    growing to = {.graph = graph};
+    switch (shape) {
+    case WL_TREE: make_tree(&to, n); break;
+    case WL_SPARSE: make_sparse(&to, n); break;
+    case WL_LU: make_lu(&to, n); break;
+    case WL_BUILD: make_build(&to); break;
+    case WL_CHAIN:
+        for (int64_t i = 0; i < n; i++) {
+            add_node(&to);
+            if (i > 0) wait_for(&to, i - 1);
+        }
+        break;
+    case WL_WAVEFRONT:
+        for (int64_t i = 0; i < n * n; i++) {
+            add_node(&to);
+            if (i % n > 0) wait_for(&to, i - 1);
+            if (i >= n) wait_for(&to, i - n);
+        }
+        break;
+    }
+    graph->steps = steps;
+    graph->values = calloc((size_t)graph->count, sizeof *graph->values);
+    if (graph->values == NULL) abort();
+    return graph;
+}
+
+void wl_graph_free(wl_graph *graph) {
+    free(graph->rows);
+    free(graph->before);
+    free(graph->values);
+    free(graph);
 }

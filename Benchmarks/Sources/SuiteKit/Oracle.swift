@@ -100,6 +100,17 @@ public enum Oracle {
         }
     }
 
+    /// The nodes in the order of their numbers, which respects all edges.
+    static func graph(_ parameters: Workload.Parameters) -> (count: Int, answer: UInt64) {
+        let (shape, n, steps) = (parameters["shape", default: 0], parameters["n", default: 0], parameters["steps", default: 0])
+        return remembered("graph \(shape) \(n) \(steps)") {
+            guard let graph = wl_graph_make(wl_shape(UInt32(shape)), Int64(n), UInt64(steps)) else { return (0, 0) }
+            defer { wl_graph_free(graph) }
+            for node in 0..<graph.pointee.count { wl_graph_run(graph, node) }
+            return (Int(graph.pointee.count), wl_graph_answer(graph))
+        }
+    }
+
     static func files(_ count: Int) -> UInt64 {
         remembered("files \(count)") { wl_files_oracle(Int64(count)) }
     }

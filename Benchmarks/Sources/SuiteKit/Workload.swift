@@ -50,6 +50,7 @@ public struct Workload: Sendable {
         case whole = "ms"
         case cpuShare = "ms of CPU per s"
         case bytes = "bytes per closure"
+        case nodeBytes = "bytes per node"
     }
 
     public enum Size: String, Sendable, CaseIterable {

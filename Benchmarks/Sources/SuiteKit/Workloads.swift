@@ -1,6 +1,6 @@
 extension Workload {
     /// Every question of the suite.
-    public static let all: [Workload] = trees + loops + closures + latency + order + graphs + jobs + blocking + resources
+    public static let all: [Workload] = trees + loops + closures + latency + order + graphs + frozenGraphs + jobs + blocking + resources
 
     private static let slowTrees = ["concurrency", "libdispatch-async"]
 

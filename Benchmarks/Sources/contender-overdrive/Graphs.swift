@@ -4,7 +4,10 @@ internal import Overdrive
 /// Tasks that depend on tasks, and tasks that try again.
 enum Graphs {
     static var entries: [Harness.Entry] {
-        [("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("await", awaited)]
+        [
+            ("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("await", awaited),
+            ("graph", graph), ("graph-memory", graphMemory),
+        ]
     }
 
     /// Tasks in a row, each depending on the one before.
@@ -100,5 +103,41 @@ enum Graphs {
         }
         gate.pass()
         Harness.check(UInt64(ran.value - Harness.warmUpTrips))
+    }
+
+    /// A graph, made once with `again=1`, else within what is measured.
+    static func graph() {
+        let shape = GraphShape()
+        if Harness.value("again", 0) == 0 {
+            return Harness.measure(prepare: shape.clear) { run(frozen(shape), shape) }
+        }
+        let graph = frozen(shape)
+        Harness.measure(prepare: shape.clear) { run(graph, shape) }
+    }
+
+    /// Resident memory of a graph that has run once: the sample is bytes.
+    static func graphMemory() {
+        let shape = GraphShape()
+        let first = TaskGraph()
+        first.node {}
+        do { _ = try first.freeze(scheduler: Queues.scheduler).run() } catch { Harness.fail("\(error)") }  // the threads are there
+        let before = Harness.residentBytes
+        let graph = frozen(shape)
+        let answer = run(graph, shape)
+        Harness.sample(Harness.residentBytes - before, answer)
+    }
+
+    private static func frozen(_ shape: GraphShape) -> TaskGraph.Frozen {
+        let graph = TaskGraph(name: "bench")
+        let nodes = (0..<shape.count).map { node in graph.node { shape.run(node) } }
+        for node in 0..<shape.count {
+            for before in shape.before(node) { graph.order(nodes[before], before: nodes[node]) }
+        }
+        do { return try graph.freeze(scheduler: Queues.scheduler) } catch { Harness.fail("\(error)") }
+    }
+
+    private static func run(_ graph: TaskGraph.Frozen, _ shape: GraphShape) -> UInt64 {
+        do { _ = try graph.run() } catch { Harness.fail("\(error)") }
+        return shape.answer
     }
 }

@@ -25,4 +25,13 @@ func files() {
     Harness.measure { (0..<n).reduce(0) { $0 &+ tree.checksum(of: $1) } }
 }
 
-Harness.main(Shapes<Serial>.trees + Shapes<Serial>.loops + [("files", files)])
+/// The nodes of a graph in an order that respects its edges.
+func graph() {
+    let shape = GraphShape()
+    Harness.measure(prepare: shape.clear) {
+        for node in 0..<shape.count { shape.run(node) }
+        return shape.answer
+    }
+}
+
+Harness.main(Shapes<Serial>.trees + Shapes<Serial>.loops + [("files", files), ("graph", graph)])

@@ -344,6 +344,42 @@ static inline uint64_t wl_files_oracle(int64_t count) {
     return sum;
 }
 
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+typedef enum wl_shape { WL_CHAIN, WL_TREE, WL_WAVEFRONT, WL_SPARSE, WL_LU, WL_BUILD } wl_shape;
+
+/* A graph whose nodes wait for nodes of lower numbers: node i waits for before[rows[i]] to before[rows[i + 1] - 1]. */
+typedef struct wl_graph {
+    int64_t count;
+    int32_t *rows;
+    int32_t *before;
+    uint64_t *values;
+    uint64_t steps;
+} wl_graph;
+
+/* The graph of a shape. `n` is the number of nodes, odd for a tree; of a wavefront and of LU the number of tiles a side; of a build it is not
+ * read. `steps` is the work of a node. A node of WL_SPARSE waits for up to 3 of the 1,000 nodes before it. */
+wl_graph *wl_graph_make(wl_shape shape, int64_t n, uint64_t steps);
+void wl_graph_free(wl_graph *graph);
+
+/* The work of a node. A value of 0 shows that a node ran too early. */
+static inline void wl_graph_run(const wl_graph *graph, int64_t node) {
+    uint64_t sum = (uint64_t)node;
+    for (int32_t k = graph->rows[node]; k < graph->rows[node + 1]; k++) sum += graph->values[graph->before[k]];
+    graph->values[node] = wl_spin(sum, graph->steps);
+}
+
+/* Clears the values, before each sample. */
+static inline void wl_graph_clear(const wl_graph *graph) {
+    memset(graph->values, 0, (size_t)graph->count * sizeof *graph->values);
+}
+
+static inline uint64_t wl_graph_answer(const wl_graph *graph) {
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < graph->count; i++) sum += graph->values[i];
+    return sum;
+}
+
 #ifdef __cplusplus
 }
 #endif
