@@ -48,6 +48,45 @@ struct TaskGraphTests {
         }
     }
 
+    @Test("a drawing has each node and each edge, and quotes names")
+    func drawing() throws {
+        let graph = TaskGraph(name: "small")
+        let isReady = graph.node("ready?") { true }
+        let first = graph.node("a \"b\"", when: isReady.isTrue) { 1 }
+        let second = graph.node("c<d", after: first) { $0 }
+        graph.order(isReady, before: second)
+        let frozen = try graph.freeze()
+        #expect(frozen.dot() == """
+            digraph "small" {
+                rankdir=LR;
+                node [shape=box];
+                n0 [label="ready?"];
+                n1 [label="a \\"b\\""];
+                n2 [label="c<d"];
+                n0 -> n1 [label=true];
+                n0 -> n2 [style=dashed];
+                n1 -> n2;
+            }
+
+            """)
+        #expect(frozen.mermaid().contains("n0 -->|true| n1\n    n0 -.-> n2\n    n1 --> n2\n"))
+        let picture = frozen.svg()
+        #expect(picture.contains("c&lt;d") && picture.matches(of: /<rect x/).count == 3 && picture.matches(of: /<path/).count == 3)
+    }
+
+    @Test("a picture of 20,000 nodes shows several nodes in each box")
+    func largeDrawing() throws {
+        let graph = TaskGraph()
+        var random = SplitMix(state: 7)
+        var nodes: [TaskGraph.Node<Void>] = []
+        for i in 0..<20_000 {
+            nodes.append(graph.subgraph("part \(i % 20)") { graph.node {} })
+            if i > 0 { graph.order(nodes[Int(random.next() % UInt64(i))], before: nodes[i]) }
+        }
+        let boxes = try graph.freeze().svg().matches(of: /<rect x.*<title>.* \((\d+)\)<\/title>/)
+        #expect(boxes.count <= 600 && boxes.reduce(0) { $0 + (Int($1.1) ?? 0) } > 19_000)
+    }
+
     @Test("a circle is named with its nodes in order")
     func circle() {
         let graph = TaskGraph()
