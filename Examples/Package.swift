@@ -27,6 +27,8 @@ let package = Package(
         .executableTarget(
             name: "build-graph", dependencies: [.product(name: "Overdrive", package: "overdrive")]),
         .executableTarget(
+            name: "tinymake", dependencies: [.product(name: "Overdrive", package: "overdrive")]),
+        .executableTarget(
             name: "blocking-calls", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
         .executableTarget(
             name: "interrupt", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
