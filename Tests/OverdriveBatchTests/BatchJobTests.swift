@@ -596,9 +596,13 @@ struct BatchJobTests {
     @Test("an error that the output's closure throws ends the run, and the next run returns every output")
     func throwingOutput() throws {
         let ran = Atomic<Int>(0)
-        let job = BatchJob(name: "refusing", version: "1", count: 5000) { index, _ in
+        let isSecond = Atomic<Bool>(false)
+        let job = BatchJob(name: "refusing", version: "1", count: 5000) { index, attempt in
+            if index > 1000, !isSecond.load(ordering: .relaxed) {
+                while !attempt.isCancelled { usleep(1000) }
+                try attempt.check()
+            }
             ran.add(1, ordering: .relaxed)
-            if index > 100 { usleep(1000) }
             return [UInt8(index & 0xff)]
         }
         var seen: [Int] = []
@@ -611,6 +615,7 @@ struct BatchJobTests {
         }
         #expect(seen == Array(0...100) && ran.load(ordering: .relaxed) < 5000)
         seen = []
+        isSecond.store(true, ordering: .relaxed)
         let report = try job.run(options(scratch)) { index, _ in seen.append(index) }
         #expect(seen == Array(0..<5000) && report.resumed > 100)
         #expect(ran.load(ordering: .relaxed) == 5000)
