@@ -71,8 +71,8 @@ final class PipelineRun: CurrentWork {
     nonisolated(unsafe) private let pull: Pull?
     /// Items that the source has given. Only the thread or task in the source writes the number.
     private let drawn = Atomic(0)
-    /// Written with the lock of `line` before `isReaderWaiting` is set; taken by the thread that clears it.
-    nonisolated(unsafe) private var reader: CheckedContinuation<Int32?, Never>?
+    /// Read and written with the lock of `line`. It is not resumed while `isReaderWaiting` is false.
+    nonisolated(unsafe) private var reader: CheckedContinuation<Void, Never>?
     private let isCancelled = Atomic(false)
     /// The lowest number of a failed item. Later items skip all stages that they have not begun.
     private let firstFailed = Atomic(Int.max)
@@ -174,7 +174,7 @@ final class PipelineRun: CurrentWork {
         return true
     }
 
-    /// Frees the token, if it is one. True: the caller gives the token to the waiting reader, outside the lock.
+    /// Frees the token, if it is one. True: the caller wakes the reader, outside the lock.
     private func free(_ id: Int32, in line: inout Line) -> Bool {
         guard id >= 0 else { return false }
         let token = unsafe header(id)
@@ -182,20 +182,16 @@ final class PipelineRun: CurrentWork {
         unsafe token.pointee.hasFinished = false
         unsafe token.pointee.stage = -1
         freed.store(freed.load(ordering: .relaxed) + 1, ordering: .relaxed)  // Relaxed: a hint.
-        if line.isReaderWaiting {
-            line.isReaderWaiting = false
-            return true
-        }
         unsafe token.pointee.next = line.firstFree
         line.firstFree = id
-        return false
+        defer { line.isReaderWaiting = false }
+        return line.isReaderWaiting
     }
 
     /// Resumes the reader. Called by the thread that cleared `isReaderWaiting`.
-    private func wakeReader(_ id: Int32?) {
-        let waiting = unsafe reader
-        unsafe reader = nil
-        waiting?.resume(returning: id)
+    private func wakeReader() {
+        let waiting = line.withLock { _ in unsafe reader }
+        waiting?.resume()
     }
 
     /// Frees a token, and takes what the calling thread does next.
@@ -209,7 +205,7 @@ final class PipelineRun: CurrentWork {
             line.isSourceBusy = true
             return (.source(free), wakes)
         }
-        if wakes { wakeReader(id) }
+        if wakes { wakeReader() }
         return work
     }
 
@@ -220,7 +216,7 @@ final class PipelineRun: CurrentWork {
             hint(line)
             return (wakes, canDraw(line) && countsThread(&line))
         }
-        if wakes { wakeReader(id) }
+        if wakes { wakeReader() }
         if adds { addThread() }
     }
 
@@ -282,7 +278,7 @@ final class PipelineRun: CurrentWork {
                 try await next(self)
                 hasEnded = !isStopped
             } catch {
-                if !(error.isCancellation && isStopped) { record(error, of: drawn.load(ordering: .relaxed), in: "source") }
+                if !(error is CancellationError && isStopped) { record(error, of: drawn.load(ordering: .relaxed), in: "source") }
             }
             line.withLock { $0.hasSourceEnded = hasEnded }
             group.leave()
@@ -294,16 +290,19 @@ final class PipelineRun: CurrentWork {
     /// Waits for a free token. nil: the run takes no further item.
     @usableFromInline
     func freeToken() async -> Int32? {
-        await withCheckedContinuation { reader in
-            let found = line.withLock { line -> Int32?? in
-                if isStopped { return .some(nil) }
-                if let id = popFree(&line) { return id }
-                unsafe self.reader = reader  // resumed by the thread that frees a token, or by a stop
-                line.isReaderWaiting = true
-                return .none
+        while !isStopped {
+            if let id = line.withLock({ popFree(&$0) }) { return id }
+            await withCheckedContinuation { reader in
+                let waits = line.withLock { line in
+                    guard !isStopped, line.firstFree < 0 else { return false }
+                    unsafe self.reader = reader  // resumed by the thread that frees a token, or by a stop
+                    line.isReaderWaiting = true
+                    return true
+                }
+                if !waits { reader.resume() }
             }
-            if let found { reader.resume(returning: found) }
         }
+        return nil
     }
 
     /// Gives an item to a free token.
@@ -354,7 +353,7 @@ final class PipelineRun: CurrentWork {
             defer { line.isReaderWaiting = false }
             return line.isReaderWaiting
         }
-        if wakes { wakeReader(nil) }
+        if wakes { wakeReader() }
         for (number, _, task) in tasks.withLock({ Array($0.values) }) where number > item { task.cancel() }
     }
 
@@ -542,7 +541,8 @@ final class PipelineRun: CurrentWork {
     private func failed(_ id: Int32, _ error: any Error) {
         let token = unsafe header(id)
         unsafe token.pointee.isEmpty = true
-        let isCancelled = unsafe isSkipped(token.pointee.item) && error.isCancellation
+        // `is`, not `isCancellation`: two metatypes of the type differed in some processes.
+        let isCancelled = unsafe isSkipped(token.pointee.item) && error is CancellationError
         if !isCancelled { unsafe record(error, of: token.pointee.item, in: layout.stages[Int(token.pointee.stage)].name) }
     }
 
