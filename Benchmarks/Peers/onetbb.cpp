@@ -216,7 +216,8 @@ const harness_entry entries[] = {SHAPES_TREES(OneTBB),           SHAPES_LOOPS(On
                                  {"dag-tree", [] { onetbb_graphs::tree(*context); }},
                                  {"wavefront", [] { onetbb_graphs::wavefront(*context); }},
                                  {"graph", [] { onetbb_graphs::graph(*context); }},
-                                 {"graph-memory", [] { onetbb_graphs::graph_memory(*context); }}};
+                                 {"graph-memory", [] { onetbb_graphs::graph_memory(*context); }},
+                                  {"pipeline", [] { onetbb_graphs::pipeline(*context); }}};
 
 }  // namespace
 

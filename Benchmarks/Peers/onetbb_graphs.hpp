@@ -6,6 +6,7 @@
 #include <deque>
 
 #include <tbb/flow_graph.h>
+#include <tbb/parallel_pipeline.h>
 
 #include "shapes.hpp"
 
@@ -121,6 +122,24 @@ inline void graph_memory(tbb::task_group_context &context) {
     const auto graph = made(context, shape.get());
     run(*graph, shape.get());
     harness_sample(static_cast<int64_t>(harness_resident() - before), wl_graph_answer(shape.get()));
+}
+
+// Numbers that go through a source, a parallel filter and a filter in order, which adds them up.
+inline void pipeline(tbb::task_group_context &context) {
+    const int64_t n = harness_value("n", 100000);
+    const auto tokens = static_cast<size_t>(harness_value("tokens", 16));
+    int64_t next = 0;
+    uint64_t sum = 0;
+    const auto source = tbb::make_filter<void, int64_t>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control &control) {
+        if (next == n) control.stop();
+        return next == n ? 0 : next++;
+    });
+    const auto middle = tbb::make_filter<int64_t, int64_t>(tbb::filter_mode::parallel, [](int64_t number) { return number + 1; });
+    const auto sink = tbb::make_filter<int64_t, void>(tbb::filter_mode::serial_in_order, [&](int64_t number) { sum += static_cast<uint64_t>(number); });
+    shapes::measure([&] { next = 0, sum = 0; }, [&] {
+        tbb::parallel_pipeline(tokens, source & middle & sink, context);
+        return sum;
+    });
 }
 
 }  // namespace onetbb_graphs

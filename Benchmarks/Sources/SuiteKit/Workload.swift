@@ -47,6 +47,7 @@ public struct Workload: Sendable {
         case timer = "ns per timer"
         case attempt = "ns per attempt"
         case file = "ns per file"
+        case item = "ns per item"
         case whole = "ms"
         case cpuShare = "ms of CPU per s"
         case bytes = "bytes per closure"

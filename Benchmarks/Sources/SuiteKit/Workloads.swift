@@ -273,6 +273,12 @@ extension Workload {
             units: { let side = Double($0["side", default: 1]); return side * side },
             oracle: { Oracle.wavefront($0["side", default: 1], $0["steps", default: 0]) }),
         Workload(
+            id: "pipeline", word: "pipeline",
+            question: "Numbers go through a source, a parallel stage and an ordered stage, 16 at a time; all stages are empty.",
+            caution: "Overdrive moves empty items on one thread while another one looks on; oneTBB moves them on all threads.",
+            unit: .item, family: .graphs, quick: ["n": 100_000, "tokens": 16], full: ["n": 1_000_000, "tokens": 16],
+            units: { Double($0["n", default: 1]) }, oracle: { let n = UInt64($0["n", default: 0]); return n * (n + 1) / 2 }),
+        Workload(
             id: "retry", word: "retry", question: "Pieces of work that fail twice and then succeed.",
             caution: "Each contender's own way to try again: a loop, a new operation, a policy.",
             unit: .attempt, family: .graphs, quick: ["n": 1000], full: ["n": 10_000],

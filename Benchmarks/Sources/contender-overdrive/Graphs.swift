@@ -1,12 +1,12 @@
 internal import BenchmarkKit
 internal import Overdrive
 
-/// Tasks that depend on tasks, and tasks that try again.
+/// Tasks that depend on tasks, tasks that try again, and pipelines.
 enum Graphs {
     static var entries: [Harness.Entry] {
         [
             ("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("await", awaited),
-            ("graph", graph), ("graph-memory", graphMemory),
+            ("graph", graph), ("graph-memory", graphMemory), ("pipeline", pipeline),
         ]
     }
 
@@ -50,6 +50,21 @@ enum Graphs {
             tasks[side * side - 1].waitUntilFinished()
             return cells[side * side - 1]
         }
+    }
+
+    /// Numbers that go through a source, a parallel stage and an ordered stage, which adds them up.
+    static func pipeline() {
+        let (n, sum) = (Harness.value("n", 100_000), Sum())
+        let pipeline = Pipeline(of: Int.self, tokens: Harness.value("tokens", 16)).parallel { $0 &+ 1 }.ordered { sum.value &+= $0 }
+        Harness.measure(prepare: { sum.value = 0 }) {
+            let count = try? pipeline.run(over: 0..<n)
+            return count == n ? UInt64(sum.value) : 0
+        }
+    }
+
+    final class Sum: @unchecked Sendable {
+        // Only the ordered stage touches it, one item after another.
+        var value = 0
     }
 
     struct Failure: Error {}
