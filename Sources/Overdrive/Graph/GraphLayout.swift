@@ -105,7 +105,8 @@ struct GraphNodeState: ~Copyable {
     unowned(unsafe) let run: GraphRun
     /// Dependencies that have not ended.
     ///
-    /// Edge: each dependency subtracts with release after its last write, and the last one acquires what all have written.
+    /// Edge: each of several dependencies subtracts with release after its last write, and the last one acquires what all have
+    /// written. An only dependency does not count: its thread runs or submits the node.
     let waitsFor: Atomic<Int32>
     let index: Int32
     /// Bits of dependencies that keep the node from running: `doomed`, `notTaken`. Written before `waitsFor` is released.

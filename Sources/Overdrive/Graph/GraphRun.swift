@@ -336,10 +336,12 @@ final class GraphRun: CurrentWork {
     private func tell(_ edge: GraphEdge, after node: Int, _ outcome: GraphOutcome) -> Bool {
         if outcome != .finished || edge.kind.isBranch {
             let verdict = verdict(of: edge.kind, after: node, outcome)
-            // Release by the decrement below.
+            // Release by the decrement below, or by the job of the dependent.
             if verdict != 0 { unsafe states[edge.node].verdict.bitwiseOr(verdict, ordering: .relaxed) }
         }
-        return unsafe states[edge.node].waitsFor.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+        // No other thread counts for the only dependency.
+        if layout.joins(of: edge.node) == 1 { return true }
+        return unsafe states[edge.node].waitsFor.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 
     /// Tells the dependents from the `from`-th on. These and two others become jobs in one batch when they are ready.
