@@ -204,28 +204,40 @@ final class GraphRun: CurrentWork {
     /// Every `most` nodes the thread looks at the clock. It gives way to other jobs once its time is over. With a `most` of 1 it
     /// runs no second node.
     private func drive(_ first: Int, most: Int) {
-        let count = whileCurrent { () -> Int in
-            var node = first
-            var count = 0
-            var look = most
-            var end: ContinuousClock.Instant?  // known from the first look on
-            while true {
-                guard let outcome = execute(node) else { return count }  // a retry will end it
-                count += 1
-                guard let next = release(node, outcome) else { return count }
-                if count >= look {
-                    guard most > 1, end.map({ ContinuousClock.now < $0 }) ?? true else {
-                        push(next)
-                        return count
-                    }
-                    if end == nil { end = .now + GraphRun.longestInline }
-                    look += most
-                }
-                node = next
-            }
+        // `whileCurrent` is generic: each call of it would look up types.
+        var work = CurrentWorkReference(self)
+        unsafe withUnsafeMutablePointer(to: &work) { work in
+            let outer = unsafe CurrentWorkPlace.enter(work)
+            defer { unsafe CurrentWorkPlace.leave(to: outer) }
+            ended.add(follow(first, most: most), ordering: .acquiringAndReleasing)
         }
-        ended.add(count, ordering: .acquiringAndReleasing)
     }
+
+    /// Returns how many nodes have ended.
+    private func follow(_ first: Int, most: Int) -> Int {
+        var node = first
+        var count = 0
+        var look = most
+        var end: Duration?  // known from the first look on
+        while true {
+            guard let outcome = execute(node) else { return count }  // a retry will end it
+            count += 1
+            guard let next = release(node, outcome) else { return count }
+            if count >= look {
+                guard most > 1, end.map({ GraphRun.now() < $0 }) ?? true else {
+                    push(next)
+                    return count
+                }
+                if end == nil { end = GraphRun.now() + GraphRun.longestInline }
+                look += most
+            }
+            node = next
+        }
+    }
+
+    private static let first = ContinuousClock.now
+    /// A function by itself: the clock's type is looked up whenever an instant is copied.
+    @inline(never) private static func now() -> Duration { first.duration(to: .now) }
 
     /// Ends a node that an asynchronous body has finished.
     private func end(_ node: Int, _ outcome: GraphOutcome) {
