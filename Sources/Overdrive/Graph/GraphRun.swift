@@ -191,7 +191,7 @@ final class GraphRun: CurrentWork {
     /// Submits released nodes: plain ones together.
     private func push(_ nodes: some Collection<Int>) {
         if nodes.count < 3 { return nodes.forEach { push($0) } }
-        queue.asyncBatch(group: group) { batch in
+        queue.asyncJobs(group: group) { batch in
             for node in nodes where layout.isPlain(node) {
                 unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
             }
@@ -362,7 +362,7 @@ final class GraphRun: CurrentWork {
     private func pushAll(
         _ node: Int, _ outcome: GraphOutcome, _ successors: UnsafeBufferPointer<GraphEdge>, from: Int, _ first: Int, _ second: Int
     ) {
-        queue.asyncBatch(group: group) { batch in
+        queue.asyncJobs(group: group) { batch in
             func add(_ node: Int) {
                 guard layout.isPlain(node) else { return push(node) }
                 unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))

@@ -36,6 +36,15 @@ extension TaskQueue {
         return try outcome.get()
     }
 
+    /// The same for a fill that neither throws nor returns: a generic call looks up types, which costs more than a short batch.
+    package func asyncJobs(group: WaitGroup, _ fill: (inout Batch) -> Void) {
+        unsafe withUnsafeTemporaryAllocation(byteCount: Int(OD_BATCH_BYTES), alignment: 16) { room in
+            var batch = unsafe Batch(of: self, group: group, qos: nil, in: room)
+            fill(&batch)
+            unsafe batch.submit(madeIn: room)
+        }
+    }
+
     /// Closures that ``TaskQueue/asyncBatch(group:qos:_:)`` submits together.
     @safe public struct Batch: ~Copyable {
         private let queue: TaskQueue
