@@ -130,8 +130,13 @@ internal import CScheduler
     /// - Cost: One allocation and a suspension.
     public func wait() async {
         await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            whenEmpty { unsafe continuation.resume() }
+            // The caller keeps the group until it is resumed.
+            whenEmpty { [unowned(unsafe) self] in
+                unsafe Handoff.sends(by: self)
+                unsafe continuation.resume()
+            }
         }
+        Handoff.received(by: self)
     }
 
     /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
