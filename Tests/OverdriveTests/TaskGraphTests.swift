@@ -302,8 +302,8 @@ struct TaskGraphTests {
         let (one, two) = (TaskQueue.serial(), TaskQueue(maxConcurrentTaskCount: 2))
         let (first, second) = (Crowd(), Crowd())
         for _ in 0..<50 {
-            let a = graph.node(on: one) { first.visit() }
-            graph.node(after: a, on: two) { _ in second.visit() }
+            let a = graph.node(on: one) { first.visit { for _ in 0..<200 { _ = Counter() } } }
+            graph.node(after: a, on: two) { _ in second.visit { for _ in 0..<200 { _ = Counter() } } }
         }
         _ = try await graph.freeze().run()
         #expect(first.most == 1 && (1...2).contains(second.most))
@@ -429,19 +429,6 @@ private final class Token: Sendable {
     let alive: Counter
     init(_ alive: Counter) { self.alive = alive; alive.add() }
     deinit { alive.add(-1) }
-}
-
-/// How many threads are in it at a time.
-private final class Crowd: Sendable {
-    private let state = Mutex((now: 0, most: 0))
-
-    func visit() {
-        state.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
-        for _ in 0..<200 { _ = Counter() }
-        state.withLock { $0.now -= 1 }
-    }
-
-    var most: Int { state.withLock { $0.most } }
 }
 
 extension Result where Failure == any Error {
