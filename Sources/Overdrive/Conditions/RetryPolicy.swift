@@ -140,8 +140,8 @@ extension AnyTask {
 }
 
 extension Error {
-    /// Whether it is a `CancellationError`: the same as by `is`, whose cast takes 300 instructions.
-    var isCancellation: Bool { type(of: self) == CancellationError.self }
+    /// Whether it is a `CancellationError`. A comparison of metatypes takes 300 instructions less, but is false in some processes.
+    var isCancellation: Bool { self is CancellationError }
 }
 
 extension TaskExtras {
