@@ -63,16 +63,14 @@ void odi_queue_purge(od_queue *queue)
 
 uint64_t odi_queue_cancel(od_queue *queue)
 {
-    odi_team *team = &queue->pool->team;
-    uint64_t cancelled = 0;
+    odi_record *end = queue->records;
 
     odi_lock_acquire(&queue->inbox.lock); /* what is pushed from here on is seen to be cancelled */
     odi_queue_close_current(queue);
     /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
-    for (odi_record *record = queue->records;
-         record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);
-         record = record->next_of_queue)
-        cancelled += odi_record_cancel(team, record);
+    while (end != NULL && !(odi_load_relaxed(&end->flags) & ODI_RECORD_CANCELLED))
+        end = end->next_of_queue;
+    uint64_t cancelled = odi_record_cancel(&queue->pool->team, queue->records, end);
     odi_lock_release(&queue->inbox.lock);
     odi_lock_release(&queue->watch.lock);
 

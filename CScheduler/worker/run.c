@@ -466,21 +466,36 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
     return held(word);
 }
 
-uint64_t odi_record_cancel(odi_team *team, odi_record *record)
+/* Behind L3's fence, cancel lock held. Returns how many of the record's jobs will never have run. */
+static uint64_t close_cancelled(odi_team *team, odi_record *record)
 {
     odi_worker *worker;
-
-    odi_lock_acquire(&record->cancel_lock);
-    odi_or_relaxed(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE); /* relaxed: L3's fence follows */
-    odi_fence_heavy(L3);
     uint64_t started = record->outside;
+
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
         started += count_started(worker, record);
     uint64_t before = odi_or_acqrel(&record->counts, ODI_COUNTS_CLOSED, L11); /* and L1 */
-    odi_lock_release(&record->cancel_lock);
 
     odi_invariant(odi_counts_outstanding(before) >= started);
-    uint64_t never = odi_counts_outstanding(before) - started;
+    return odi_counts_outstanding(before) - started;
+}
+
+/* Between its flag and its close each record's cancel lock is held. A thread that waits for one holds no other lock. */
+uint64_t odi_record_cancel(odi_team *team, odi_record *first, const odi_record *end)
+{
+    odi_record *record;
+    uint64_t never = 0;
+
+    for (record = first; record != end; record = record->next_of_queue) {
+        odi_lock_acquire(&record->cancel_lock);
+        odi_or_relaxed(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE); /* relaxed: L3's fence follows */
+    }
+    if (first != end)
+        odi_fence_heavy(L3);
+    for (record = first; record != end; record = record->next_of_queue) {
+        never += close_cancelled(team, record);
+        odi_lock_release(&record->cancel_lock);
+    }
     odi_add_relaxed(&team->cancelled, never); /* relaxed: a counter */
     return never;
 }

@@ -89,9 +89,10 @@ bool odi_worker_end_run(odi_worker *worker);
 /* The record of which the worker's run holds jobs, or NULL. Anyone. */
 odi_record *odi_worker_run_record(odi_worker *worker);
 
-/* Cancels a record: nothing of it starts after this returns. Returns how many of its jobs
- * will never have run. The record accepts no further ones. Anyone. */
-uint64_t odi_record_cancel(odi_team *team, odi_record *record);
+/* Cancels the records of a queue's chain from `first` to the one before `end`: nothing of them starts after
+ * this returns. Returns how many of their jobs will never have run. They accept no further ones. One heavy fence
+ * serves all. Anyone, under the queue's lock. */
+uint64_t odi_record_cancel(odi_team *team, odi_record *first, const odi_record *end);
 
 /* Jobs of the record that are not done: what its job count says, less what is done and still in a
  * run's word. Exact while none of them begins or ends, and 0 when and only when nothing is outstanding,

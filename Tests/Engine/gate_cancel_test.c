@@ -1,4 +1,20 @@
 /* gate/: what a cancel keeps from running, and counts. */
+#include <stdatomic.h>
+
+/* Membarriers are counted. */
+#define odi_fence_heavy_ uncounted_fence
+#include "os/membarrier.c"
+#undef odi_fence_heavy_
+
+static atomic_int membarriers;
+
+void odi_fence_heavy_(void);
+void odi_fence_heavy_(void)
+{
+    atomic_fetch_add(&membarriers, 1);
+    uncounted_fence();
+}
+
 #include "Support/queues.h"
 #include "Support/scenes.h"
 #include "Support/threads.h"
@@ -93,5 +109,28 @@ SCENE(what_is_cancelled_is_in_the_pools_counters,
 SCENE(the_end_of_a_job_that_was_cancelled_is_told_outside_of_it,
       "lone; queue q; hold pool Door; add q a; cancel q 1; notify q {q.current = 0; told}; told = 0; open Door; "
       "told -> 1; a = 0")
+
+/* Submitters to the queue wait behind the cancel. */
+QUEUE_TEST(a_cancel_of_many_groups_takes_one_membarrier)
+{
+    enum { GROUPS = 500, OF_OTHERS = 50 };
+    od_group *groups[GROUPS];
+    od_queue *cancelled = queue_of(1);
+
+    od_queue_suspend(cancelled);
+    for (int i = 0; i < GROUPS; i++) {
+        groups[i] = od_group_create();
+        od_queue_async(cancelled, groups[i], OD_QUEUE_BAND, spawning_job, NULL);
+    }
+    int before = atomic_load(&membarriers);
+    assert_int_equal(od_queue_cancel_all(cancelled), GROUPS);
+    assert_true(atomic_load(&membarriers) - before < OF_OTHERS);
+    od_queue_resume(cancelled);
+    for (int i = 0; i < GROUPS; i++) {
+        assert_true(od_group_wait(groups[i], HANG_NS));
+        od_group_release(groups[i]);
+    }
+    od_queue_release(cancelled);
+}
 
 GUARDED_PROGRAM

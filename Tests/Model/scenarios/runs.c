@@ -128,7 +128,7 @@ static void first_runs_two_apart(void)
 static void second_runs_other(void) { run_job(&workers[1], 1); end_run(&workers[1]); }
 static void first_starts(void) { run_job(&workers[0], 0); }
 static void second_starts(void) { run_job(&workers[1], 1); }
-static void cancel(void) { never = odi_record_cancel(&team, record); }
+static void cancel(void) { never = odi_record_cancel(&team, record, record->next_of_queue); }
 
 /* The start of one job; of two in one run; of two in two runs (L3, L4). */
 MODEL_SCENARIO(runs_start, prepare_one, verify, first_runs_one, cancel)
@@ -166,7 +166,7 @@ static void first_runs_one_of_each(void)
     odi_worker_run(&workers[0], odi_job_plain(body, (void *)1, other->tag), ODI_RECORD_CANCELLED);
     end_run(&workers[0]);
 }
-static void cancel_other(void) { never_of_other = odi_record_cancel(&team, other); }
+static void cancel_other(void) { never_of_other = odi_record_cancel(&team, other, other->next_of_queue); }
 static void verify_two_records(void)
 {
     model_check(written[0] + (int)never == 1 && written[1] + (int)never_of_other == 1);
@@ -178,6 +178,19 @@ static void verify_two_records(void)
 MODEL_SCENARIO(runs_of_two_records, prepare_two_records, verify_two_records, first_runs_one_of_each, cancel, cancel_other)
 MODEL_REACHES(runs_of_two_records, never == 1 && never_of_other == 1, never == 1 && never_of_other == 0,
               never == 0 && never_of_other == 1, never == 0 && never_of_other == 0)
+
+/* One cancel of both, behind one fence. */
+static void prepare_chain(void) { prepare_two_records(); record->next_of_queue = other; }
+static void cancel_chain(void) { never = odi_record_cancel(&team, record, NULL); }
+static void verify_chain(void)
+{
+    model_check(written[0] + written[1] + (int)never == 2);
+    model_check(odi_load_relaxed(&team.cancelled) == never);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&other->counts)) == 0);
+}
+MODEL_SCENARIO(runs_of_two_records_in_a_chain, prepare_chain, verify_chain, first_runs_one_of_each, cancel_chain)
+MODEL_REACHES(runs_of_two_records_in_a_chain, never == 0, never == 1, never == 2)
 
 /* A job of no record goes on as one of the record, or learns that the cancel has counted that; and one whose
  * count is asked for. */
