@@ -51,6 +51,8 @@ int od_pool_workers(od_pool *pool)
 /* The limits as they are now. False: nothing follows from them. Plan lock held. */
 static bool follow(od_pool *pool, const odi_limits *limits)
 {
+    if (limits->incomplete)
+        return false; /* the next reading may find what this one lacked */
     odi_worker_advice advice = odi_limits_workers(limits, pool->round_down, 0);
     int workers = od_pool_workers(pool);
 

@@ -61,16 +61,24 @@ __attribute__((format(printf, 2, 3), cold)) static void note(odi_limits *limits,
     va_end(arguments);
 }
 
+/* Whether a file that is there could not be read now. */
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 /* Calls `read` for each line of a file, without its end. */
-static void read_lines(const odi_source *source, const char *path,
+static void read_lines(const odi_source *source, odi_limits *limits, const char *path,
                        void (*read)(char *line, void *context), void *context)
 {
     FILE *file = source->open(source, path);
     char *line = NULL;
     size_t room = 0;
 
-    if (file == NULL)
+    if (file == NULL) {
+        limits->incomplete |= is_shortage(errno);
         return;
+    }
     while (getline(&line, &room, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
         read(line, context);
@@ -219,6 +227,7 @@ static bool read_here(odi_cgroups *walk, const char *file, char *text, size_t ca
                               : odi_source_read(walk->source, walk->path, text, capacity);
     walk->path[end] = '\0';
     walk->read |= status == 0;
+    walk->limits->incomplete |= is_shortage(status);
     if (status == EINVAL || status == EFBIG)
         note_file(walk, "ignored a malformed", file);
     else if (status != 0 && status != ENOENT && status != ENOTDIR)
@@ -320,6 +329,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
 
     if (anew && (walk = malloc(sizeof *walk)) == NULL) {
         note(limits, "no memory to read control groups");
+        limits->incomplete = true;
         return;
     }
     if (kept != NULL)
@@ -331,11 +341,11 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
     walk->read = false;
     for (hierarchy which = V2_ALL; which < HIERARCHIES && anew; which++)
         walk->groups[which].own[0] = '\0';
-    read_lines(source, "/proc/self/cgroup", read_group, walk);
+    read_lines(source, limits, "/proc/self/cgroup", read_group, walk);
     for (hierarchy which = V2_ALL; which < HIERARCHIES && walk->moved; which++)
         walk->groups[which].mounted = walk->groups[which].above = false;
     if (walk->moved)
-        read_lines(source, "/proc/self/mountinfo", read_mount, walk);
+        read_lines(source, limits, "/proc/self/mountinfo", read_mount, walk);
     for (hierarchy which = V2_ALL; which < HIERARCHIES; which++) {
         if (walk->groups[which].mounted && (cpusets || which != V1_CPUSET)) {
             walk_up(walk, which, cpusets);
@@ -376,7 +386,7 @@ void odi_limits_read(const odi_source *source, odi_cgroups **kept, odi_limits *l
         note(limits, "ignored a malformed list of online CPUs");
     limits->online_count = odi_cpu_mask_count(&online);
     if (!asked) {
-        read_lines(source, "/proc/self/status", read_mask, limits);
+        read_lines(source, limits, "/proc/self/status", read_mask, limits);
         if (limits->online_count > 0)
             odi_cpu_mask_intersect(&limits->cpus, &online);
     }

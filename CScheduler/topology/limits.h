@@ -34,6 +34,7 @@ typedef struct odi_limits {
     char quota_group[ODI_GROUP_TEXT];  /* whose quota that is: "/system.slice/x.slice"   */
     char cpuset_group[ODI_GROUP_TEXT]; /* whose cpuset that is                           */
     char note[ODI_GROUP_TEXT];  /* what was odd first; empty when nothing was            */
+    bool incomplete;            /* descriptors or memory ran out: a limit may be missing */
 } odi_limits;
 
 typedef struct odi_worker_advice {

@@ -369,6 +369,46 @@ TEST(a_pool_without_a_number_follows_the_limits)
     od_pool_free(pool);
 }
 
+/* A machine of three CPUs with a quota of two, while it can be read. */
+static atomic_bool files_are_refused;
+
+static FILE *open_quota(const odi_source *source, const char *path)
+{
+    static char group[] = "0::/job\n", quota[] = "200000 100000\n";
+    static char mounts[] = "30 20 0:27 / /cg rw - cgroup2 cgroup2 rw\n";
+    char *text = strcmp(path, "/proc/self/cgroup") == 0      ? group
+                 : strcmp(path, "/proc/self/mountinfo") == 0 ? mounts
+                 : strcmp(path, "/cg/job/cpu.max") == 0      ? quota
+                                                             : NULL;
+
+    errno = atomic_load(&files_are_refused) ? EMFILE : ENOENT;
+    return errno == EMFILE || text == NULL ? NULL : fmemopen(text, strlen(text), "r");
+}
+
+static int workers_now(od_pool *pool)
+{
+    odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: nobody else is there */
+    odi_pool_refresh(&pool->team);
+    return od_pool_workers(pool);
+}
+
+TEST(a_pool_keeps_its_quota_while_no_descriptor_is_to_be_had)
+{
+    static odi_source quota = {.open = open_quota, .affinity = allow, .root = ""};
+
+    atomic_store(&cpus_allowed, 3);
+    atomic_store(&files_are_refused, false);
+    od_pool *pool = pool_with(options_for(0), (odi_pool_world){.source = &quota});
+    assert_int_equal(od_pool_workers(pool), 2);
+    atomic_store(&files_are_refused, true);
+    assert_int_equal(workers_now(pool), 2);
+    assert_int_equal(workers_now(pool), 2);
+    atomic_store(&files_are_refused, false);
+    atomic_store(&cpus_allowed, 1);
+    assert_int_equal(workers_now(pool), 1);
+    od_pool_free(pool);
+}
+
 static void say_it_and_wait(void *door)
 {
     od_blocking_begin();
