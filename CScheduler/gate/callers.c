@@ -26,19 +26,17 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
     odi_queue_settle_and_release(queue);
 }
 
-enum { LOOK_AFTER_NS = 100000000 };
-
 /* A sync that waits this long looks for a circle, once: the last of a circle's threads finds it. A thread that holds
  * no place is in no circle. */
 static void await_place(od_queue *queue, odi_wait_node *mine)
 {
-    odi_sync_wait wait;
+    odi_cycle_wait wait;
     bool looks = false;
 
     if (odi_scopes != NULL) {
-        looks = !odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(LOOK_AFTER_NS));
+        looks = !odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS));
         if (looks)
-            odi_cycle_enter(&wait, queue);
+            odi_cycle_enter_sync(&wait, queue);
     }
     odi_queue_await_grant(queue, mine, "in sync on");
     if (looks)

@@ -12,6 +12,7 @@
  * How a wait ends: by who finds the set's next empty moment (job/watch.h), or its deadline.
  */
 #include "gate/current.h"
+#include "gate/cycle.h"
 #include "gate/pass.h"
 #include "gate/settle.h"
 #include "job/group.h"
@@ -173,20 +174,41 @@ static bool override_set(const odi_awaited *set, odi_override *override)
     return diverted || override->bands != 0;
 }
 
+/* A wait that lasts is listed, once: the last one of a circle finds it. A thread that holds no place is in no circle. */
+typedef struct {
+    odi_cycle_wait wait;
+    int64_t look_ns;
+    bool listed;
+} listing;
+
+static bool sleep_listed(const odi_awaited *set, odi_watch_waiter *waiter, listing *mine, int64_t until)
+{
+    if (odi_scopes != NULL && !mine->listed && mine->look_ns < until) {
+        if (odi_watch_sleep(waiter, mine->look_ns))
+            return true;
+        mine->listed = true;
+        odi_cycle_enter(&mine->wait, set->group, set->queue);
+    }
+    return odi_watch_sleep(waiter, until);
+}
+
 static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
 {
     odi_override override = {.band = odi_band_of_thread()};
     bool empty = false, overrides = override_set(set, &override);
+    listing mine = {.look_ns = odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS)};
 
     /* Another thread runs in place of this worker or external thread, and finds the override set already. */
     odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
                        set->group != NULL ? NULL : set->queue);
     for (int64_t again_ns = OVERRIDE_AGAIN_NS, again;
          overrides && !empty && (again = odi_clock_after(again_ns)) < deadline; again_ns += again_ns) {
-        empty = odi_watch_sleep(waiter, again);
+        empty = sleep_listed(set, waiter, &mine, again);
         overrides = empty || override_set(set, &override);
     }
-    empty = empty || odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
+    empty = empty || sleep_listed(set, waiter, &mine, deadline) || odi_watch_end(&set->set, waiter);
+    if (mine.listed)
+        odi_cycle_leave(&mine.wait);
     odi_override_end(&override);
     od_blocking_end();
     return empty;

@@ -1,4 +1,4 @@
-/* gate/cycle: syncs of serial queues that wait for each other are named, and others are not. */
+/* gate/cycle: closures that wait for each other are named, and others are not. */
 #include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/prng.h"
@@ -7,6 +7,8 @@
 #include "Support/watchdog.h"
 
 #include "gate/cycle.h"
+#include "include/od_group.h"
+#include "include/od_report.h"
 
 CHILDREN_MAY_START_THREADS
 
@@ -15,6 +17,7 @@ enum { MOST = 4, LONGEST = 48 };
 static struct {
     od_queue *queues[LONGEST];
     int count;
+    bool of_barriers;
     atomic_int inside;
 } circle;
 
@@ -24,7 +27,10 @@ static void *sync_onto_the_next(void *raw)
     int i = (int)(intptr_t)raw;
     od_scope own, next;
 
-    od_queue_sync_begin(circle.queues[i], &own);
+    if (circle.of_barriers)
+        od_queue_sync_barrier_begin(circle.queues[i], &own);
+    else
+        od_queue_sync_begin(circle.queues[i], &own);
     atomic_fetch_add(&circle.inside, 1);
     while (atomic_load(&circle.inside) < circle.count)
         sched_yield();
@@ -41,7 +47,7 @@ static void a_circle_of(void *raw)
 
     circle.count = (int)(intptr_t)raw;
     for (int i = 0; i < circle.count; i++)
-        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, labels[i % MOST]);
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, circle.of_barriers ? OD_UNLIMITED : 1, labels[i % MOST]);
     run_on_threads(circle.count, sync_onto_the_next);
 }
 
@@ -66,6 +72,170 @@ TEST(a_circle_is_named_as_far_as_a_sentence_goes)
 
     assert_non_null(strstr(it.said, "\" waits for \""));
 }
+
+TEST(a_circle_of_barriers_is_named)
+{
+    circle.of_barriers = true;
+    outcome it = in_a_child(a_circle_of, (void *)(intptr_t)2, 60);
+    circle.of_barriers = false;
+
+    assert_non_null(strstr(it.said, "overdrive: TaskQueue.sync: a circle of barriers (\""));
+    assert_non_null(strstr(it.said, "\", which runs the caller). Use async in one of them.\n"));
+}
+
+/* ---- waits for jobs ---- */
+
+enum { PLAIN, BY_HAND, OF_THE_QUEUE };
+
+typedef struct {
+    od_queue *held, *wanted;
+    od_group *group;
+    int kind;
+    bool both; /* two of them begin together */
+} vain_wait;
+
+static struct {
+    char sentence[1024];
+    atomic_int count, over;
+} said;
+
+static void take_warning(const char *sentence)
+{
+    snprintf(said.sentence, sizeof said.sentence, "%s", sentence);
+    atomic_fetch_add(&said.count, 1);
+}
+
+static void nothing(void *unused) {}
+
+static void leave(void *group)
+{
+    od_group_leave(group);
+}
+
+/* A job of `held` that waits for half a second for one of `wanted`. */
+static void wait_in_vain(void *raw)
+{
+    vain_wait *it = raw;
+    int64_t most = MILLISECONDS(500);
+
+    if (it->both) {
+        atomic_fetch_add(&circle.inside, 1);
+        while (atomic_load(&circle.inside) < 2)
+            sched_yield();
+    }
+    if (it->kind == BY_HAND)
+        od_group_enter(it->group);
+    od_queue_async(it->wanted, it->kind == PLAIN ? it->group : NULL, OD_QUEUE_BAND, it->kind == BY_HAND ? leave : nothing,
+                   it->group);
+    if (it->kind == OF_THE_QUEUE)
+        (void)od_queue_wait(it->wanted, most);
+    else if (it->kind == BY_HAND)
+        (void)od_group_wait_for(it->group, it->wanted, OD_QUEUE_BAND, most);
+    else
+        (void)od_group_wait(it->group, most);
+    atomic_fetch_add(&said.over, 1);
+}
+
+static void begin_listening(void)
+{
+    memset(&said, 0, sizeof said);
+    atomic_store(&circle.inside, 0);
+    od_warnings_to(take_warning);
+}
+
+TEST(a_wait_for_work_behind_its_own_closure_is_named)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "anna"), *on = NULL;
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = OD_UNLIMITED, .label = "bert", .target = serial};
+
+    on = od_queue_create_with(pool, &options);
+    for (int kind = PLAIN; kind <= OF_THE_QUEUE; kind++) {
+        vain_wait it = {serial, kind == BY_HAND ? on : serial, od_group_create(), kind, false};
+
+        begin_listening();
+        od_queue_async(serial, NULL, OD_QUEUE_BAND, wait_in_vain, &it);
+        assert_comes_true(atomic_load(&said.over) == 1);
+        od_warnings_to(NULL);
+        assert_int_equal(atomic_load(&said.count), 1);
+        assert_string_equal(said.sentence, "wait: the work seems to begin only after the closure that waits for it (queue \"anna\"). "
+                                           "Wait for it outside of the queue.");
+        assert_true(od_queue_wait(serial, HANG_NS));
+        assert_true(od_queue_wait(on, HANG_NS));
+        od_group_release(it.group);
+    }
+    od_queue_release(on);
+    end_pool(pool, serial);
+}
+
+TEST(a_wait_for_work_behind_its_own_barrier_is_named)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *wide = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "anna");
+    vain_wait it = {wide, wide, od_group_create(), PLAIN, false};
+
+    begin_listening();
+    od_queue_async_with(wide, NULL, OD_QUEUE_BAND, OD_BARRIER, wait_in_vain, &it);
+    assert_comes_true(atomic_load(&said.over) == 1);
+    od_warnings_to(NULL);
+    assert_int_equal(atomic_load(&said.count), 1);
+    od_group_release(it.group);
+    end_pool(pool, wide);
+}
+
+TEST(closures_that_wait_for_each_others_work_are_named)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *anna = od_queue_create(pool, OD_BAND_DEFAULT, 1, "anna");
+    od_queue *bert = od_queue_create(pool, OD_BAND_DEFAULT, 1, "bert");
+    vain_wait first = {anna, bert, od_group_create(), PLAIN, true}, second = {bert, anna, od_group_create(), BY_HAND, true};
+
+    begin_listening();
+    od_queue_async(anna, NULL, OD_QUEUE_BAND, wait_in_vain, &first);
+    od_queue_async(bert, NULL, OD_QUEUE_BAND, wait_in_vain, &second);
+    assert_comes_true(atomic_load(&said.over) == 2);
+    od_warnings_to(NULL);
+    assert_int_equal(atomic_load(&said.count), 1);
+    assert_non_null(strstr(said.sentence, "wait: closures seem to wait for each other's work (on \""));
+    assert_non_null(strstr(said.sentence, "\"anna\""));
+    assert_non_null(strstr(said.sentence, "\"bert\""));
+    assert_true(od_queue_wait(anna, HANG_NS) && od_queue_wait(bert, HANG_NS));
+    od_group_release(first.group);
+    od_group_release(second.group);
+    end_pool(pool, anna, bert);
+}
+
+static void take_time(void *unused)
+{
+    odi_clock_sleep(MILLISECONDS(200));
+}
+
+static void wait_for_another_queue(void *raw)
+{
+    vain_wait *it = raw;
+
+    od_queue_async(it->wanted, it->group, OD_QUEUE_BAND, take_time, NULL);
+    (void)od_group_wait(it->group, INT64_MAX);
+    atomic_fetch_add(&said.over, 1);
+}
+
+TEST(a_long_wait_for_another_queues_work_is_not_named)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *anna = od_queue_create(pool, OD_BAND_DEFAULT, 1, "anna");
+    od_queue *bert = od_queue_create(pool, OD_BAND_DEFAULT, 1, "bert");
+    vain_wait it = {anna, bert, od_group_create(), PLAIN, false};
+
+    begin_listening();
+    od_queue_async(anna, NULL, OD_QUEUE_BAND, wait_for_another_queue, &it);
+    assert_comes_true(atomic_load(&said.over) == 1);
+    od_warnings_to(NULL);
+    assert_int_equal(atomic_load(&said.count), 0);
+    od_group_release(it.group);
+    end_pool(pool, anna, bert);
+}
+
+/* ---- what is no circle ---- */
 
 static void *wait_for_the_first(void *unused)
 {
