@@ -26,7 +26,7 @@ public struct Register: Sendable {
     ///   - policy: Whether all who ask have the same instance.
     ///   - resolve: Makes it. It may resolve other services, but none that needs this one.
     /// - Threading: `resolve` is called on the asking thread. With `.unique` it is called once, and other threads
-    ///   wait for it.
+    ///   wait for it. If `resolve` waits for one of those threads, both hang; a warning names the service after 1 s.
     public init<T: Sendable>(
         _ type: T.Type = T.self, name: String? = nil, _ policy: StoragePolicy = .new,
         _ resolve: @escaping @Sendable () -> T

@@ -208,7 +208,12 @@ public final class ServiceLocator: Sendable {
                 return value
             case .wait(let other, let group):
                 try ServiceLocator.beginWaiting(for: other, inside: parent, asker)
-                group.wait()
+                // The registration may wait for this thread by other means, such as a group: nobody can know.
+                if group.wait(timeout: .seconds(1)) == .timedOut {
+                    warn("ServiceLocator: \(ServiceLocator.asker(asker)) has waited 1 s for \(key), whose registration has not returned. "
+                        + "Resolve services on the registration's own thread.")
+                    group.wait()
+                }
                 ServiceLocator.setWait(nil, of: parent)
             }
         }

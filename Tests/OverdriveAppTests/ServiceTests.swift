@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -124,6 +125,40 @@ struct ServiceTests {
         #expect(sentence.contains("ServiceTests.A needs OverdriveAppTests.ServiceTests.B, "), "\(sentence)")
         #expect(sentence.contains("ServiceTests.C needs OverdriveAppTests.ServiceTests.A"), "\(sentence)")
         #expect(said.all.count == 1)
+    }
+
+    @Test("circle_through_a_branch_of_the_registration_is_an_error")
+    func circleThroughBranch() {
+        let (locator, said) = (ServiceLocator(), Log<String>())
+        locator.add {
+            Register(.unique) { () -> A in
+                Parallel.forEach(0..<64) { _ in
+                    do { _ = try locator.resolve(A.self) } catch { said.note("\(error)") }
+                }
+                return A()
+            }
+        }
+        onThreads(1) { _ in _ = locator.module(for: A.self) }
+        #expect(said.all.count == 64 && said.all.allSatisfy { $0.contains("ServiceTests.A needs ") })
+    }
+
+    @Test("registration_that_waits_for_a_thread_that_needs_its_service_is_named_in_a_warning")
+    func circleThroughOtherThread() async {
+        await #expect(processExitsWith: .success) {
+            Scheduler.onWarning { sentence in
+                if sentence.contains("has waited 1 s for OverdriveAppTests.ServiceTests.A, whose registration") { exit(0) }
+            }
+            let locator = ServiceLocator()
+            locator.add {
+                Register(.unique) { () -> A in
+                    let group = WaitGroup()
+                    TaskQueue.global().async(group: group) { _ = locator.module(for: A.self) }
+                    _ = group.wait(timeout: .seconds(60))
+                    exit(1)
+                }
+            }
+            _ = locator.module(for: A.self)
+        }
     }
 
     @Test("may be asked for by a Swift task that their registration left behind")
