@@ -179,4 +179,20 @@ struct ParallelAsyncTests {
         }
         #expect(place() == before)
     }
+
+    @Test("await_run_returns_after_the_worker_has_released_the_captures_and_the_result")
+    func capturesAreReleased() async {
+        let (census, scheduler) = (Census(), makeScheduler(workers: 2))
+        for _ in 0..<300 {
+            await {
+                let tracked = census.newborn()
+                let made = await Parallel(on: scheduler).run { _ in
+                    tracked.touch()
+                    return census.newborn()
+                }
+                made.touch()
+            }()
+            #expect(census.alive == 0)
+        }
+    }
 }

@@ -200,4 +200,28 @@ struct WorkItemTests {
         #expect(item.isCancelled)
         holder.value = nil
     }
+
+    @Test("wait_returns_after_the_worker_has_released_the_item")
+    func itemIsReleased() async {
+        let census = Census()
+        func item() -> WorkItem {
+            let tracked = census.newborn()
+            return WorkItem { tracked.touch() }
+        }
+        func waitBlocking() {
+            let item = item()
+            queue.async(execute: item)
+            item.wait()
+        }
+        for _ in 0..<300 {
+            await {
+                let item = item()
+                queue.async(execute: item)
+                await item.wait()
+            }()
+            #expect(census.alive == 0)
+            waitBlocking()
+            #expect(census.alive == 0)
+        }
+    }
 }

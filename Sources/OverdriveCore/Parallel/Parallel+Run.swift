@@ -13,8 +13,8 @@ extension Parallel {
     /// all of them ``Cancellation/isRequested`` turns true.
     ///
     /// - Parameter body: Runs once, and receives the value for calling operations. If the scheduler was shut down
-    ///   before a worker began, the body runs on the calling task's thread and sees a cancel. The worker may release
-    ///   the captures a moment after the task continues.
+    ///   before a worker began, the body runs on the calling task's thread and sees a cancel. The worker releases
+    ///   the captures before the task continues.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
@@ -30,13 +30,8 @@ extension Parallel {
         let scheduler = scheduler ?? .shared
         let result: Result<R, E>? = await withTaskCancellationHandler {
             await unsafe withUnsafeContinuation { continuation in
-                let reply = unsafe Reply(to: continuation)
-                TaskQueue(qos: .init(Task.currentPriority.rawValue), scheduler: scheduler).async {
-                    reply.give(
-                        work.whileCurrent {
-                            do throws(E) { return .success(try body(inner)) } catch { return .failure(error) }
-                        })
-                }
+                let root = unsafe Root(body, replyingTo: continuation)
+                TaskQueue(qos: .init(Task.currentPriority.rawValue), scheduler: scheduler).async { root.run(inner, as: work) }
             }
         } onCancel: {
             work.token.cancel()
@@ -87,23 +82,31 @@ private final class AwaitedWork: CurrentWork {
     init(_ other: CancellationToken?) { self.other = other }
 }
 
-/// What a root's closure holds, and nobody else: one that is discarded instead of run answers nil.
-@safe private final class Reply<R: Sendable, E: Error>: Sendable {
+/// The only content of a root's closure. If the closure is discarded instead of run, the root answers nil.
+@safe private final class Root<R: Sendable, E: Error>: Sendable {
     private let continuation: UnsafeContinuation<Result<R, E>?, Never>
-    // Written by the one thread that runs the closure, read when the last reference is gone.
-    nonisolated(unsafe) private var isGiven = false
+    // Taken by the one thread that runs the closure, read when the last reference is gone.
+    nonisolated(unsafe) private var body: (@Sendable (Parallel) throws(E) -> R)?
 
-    init(to continuation: UnsafeContinuation<Result<R, E>?, Never>) {
+    init(_ body: @escaping @Sendable (Parallel) throws(E) -> R, replyingTo continuation: UnsafeContinuation<Result<R, E>?, Never>) {
         unsafe self.continuation = continuation
+        unsafe self.body = body
     }
 
-    func give(_ result: Result<R, E>) {
-        unsafe isGiven = true
-        unsafe continuation.resume(returning: result)
+    /// Releases the body, with its captures, and the result before the task goes on.
+    func run(_ inner: Parallel, as work: AwaitedWork) {
+        unsafe continuation.resume(returning: result(inner, work))
+    }
+
+    private func result(_ inner: Parallel, _ work: AwaitedWork) -> Result<R, E>? {
+        guard let body = unsafe body.take() else { return nil }
+        return work.whileCurrent {
+            do throws(E) { return .success(try body(inner)) } catch { return .failure(error) }
+        }
     }
 
     deinit {
-        if unsafe !isGiven { unsafe continuation.resume(returning: nil) }
+        if unsafe body != nil { unsafe continuation.resume(returning: nil) }
     }
 }
 

@@ -103,20 +103,29 @@ public final class WorkItem: Sendable {
     /// - Threading: Any thread.
     /// - Cost: Two locked instructions beside the body.
     public func perform() {
-        guard begin() else { return }
-        work.whileCurrent(body)
-        finish()
+        run { body() }?.leave()
     }
 
     /// One run for a queue, whose ``TaskQueue/cancelAll()`` is the item's cancel.
-    fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) {
+    ///
+    /// - Returns: The group to leave if the item ends with this run.
+    fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) -> WaitGroup? {
         queueRuns.withLock { $0.enter(epoch) }
         defer { queueRuns.withLock { $0.leave(epoch) } }
-        guard begin() else { return }
-        // The item's own work without: a wait for itself is looked for there.
-        work.whileCurrent { submission.whileCurrent(body) }
-        if epoch.hasEnded { cancel() }
-        finish()
+        return run {
+            submission.whileCurrent(body)
+            if epoch.hasEnded { cancel() }
+        }
+    }
+
+    /// Calls `body` unless the item was cancelled. The item's own work is around the call: a wait for the item itself is looked for
+    /// there.
+    ///
+    /// - Returns: The group to leave if the item ends with this run.
+    private func run(_ body: () -> Void) -> WaitGroup? {
+        guard begin() else { return nil }
+        work.whileCurrent(body)
+        return finish()
     }
 
     /// Whether the item was cancelled.
@@ -135,11 +144,12 @@ public final class WorkItem: Sendable {
     /// - Cost: Two locked instructions, and telling who waits.
     public func cancel() {
         work.cancel()
-        change { state in
+        let endsItem = change { state in
             state |= WorkItem.cancelledBit
             if state < WorkItem.oneRun { state |= WorkItem.endedBit }
             return true
         }
+        if endsItem == true { ended.leave() }
     }
 
     /// Waits until the item has ended.
@@ -212,18 +222,14 @@ public final class WorkItem: Sendable {
 
     // MARK: - State
 
-    /// Changes the state in one step; whoever turns ENDED on tells who waits. False: `next` refused.
-    @discardableResult
-    private func change(_ next: (inout UInt) -> Bool) -> Bool {
+    /// Changes the state in one step. Nil: `next` refused. Else whether the change has ended the item; the caller leaves the group then.
+    private func change(_ next: (inout UInt) -> Bool) -> Bool? {
         var old = state.load(ordering: .relaxed)
         while true {
             var new = old
-            guard next(&new) else { return false }
+            guard next(&new) else { return nil }
             let (done, now) = state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing)
-            if done {
-                if (new & ~old) & WorkItem.endedBit != 0 { ended.leave() }
-                return true
-            }
+            if done { return (new & ~old) & WorkItem.endedBit != 0 }
             old = now
         }
     }
@@ -233,14 +239,16 @@ public final class WorkItem: Sendable {
             guard state & WorkItem.cancelledBit == 0 else { return false }
             state += WorkItem.oneRun
             return true
-        }
+        } != nil
     }
 
-    private func finish() {
-        change { state in
+    /// Ends a run. The group is left by the caller: a queue's run releases the item before.
+    private func finish() -> WaitGroup? {
+        let endsItem = change { state in
             state = (state - WorkItem.oneRun) | WorkItem.endedBit
             return true
         }
+        return endsItem == true ? ended : nil
     }
 
     private func checkIsOutside(_ call: StaticString) {
@@ -252,21 +260,28 @@ public final class WorkItem: Sendable {
     /// What a queue holds of an item, and nobody else: one that is discarded instead of run takes its item
     /// with it.
     final class Submission: CurrentWork {
-        private let item: WorkItem
         // Written by the one thread that runs it, read by who runs inside of that or after, when the last reference is gone.
+        /// Nil after the run.
+        nonisolated(unsafe) private var item: WorkItem?
         nonisolated(unsafe) private var epoch: CancelEpoch?
-        nonisolated(unsafe) private var hasRun = false
 
         /// - Parameter isDue: Whether it is submitted now; else ``run(on:)`` is told the queue.
         init(of item: WorkItem, to queue: TaskQueue, isDue: Bool = true) {
-            self.item = item
+            unsafe self.item = item
             unsafe epoch = isDue ? queue.currentCancelEpoch : nil
             item.queueRuns.withLock { $0.queue = queue }
         }
 
+        /// Releases the item before waiters hear of the end: they find no worker that still holds the item and its captures.
         func run() {
-            unsafe hasRun = true
-            if let epoch = unsafe epoch { item.perform(for: self, in: epoch) } else { item.perform() }
+            perform()?.leave()
+        }
+
+        private func perform() -> WaitGroup? {
+            guard let item = unsafe item else { return nil }
+            defer { unsafe self.item = nil }
+            guard let epoch = unsafe epoch else { return item.run { item.body() } }
+            return item.perform(for: self, in: epoch)
         }
 
         func run(on queue: TaskQueue?) {
@@ -274,10 +289,10 @@ public final class WorkItem: Sendable {
             run()
         }
 
-        var isRequested: Bool { unsafe item.work.isRequested || epoch?.hasEnded == true }
+        var isRequested: Bool { unsafe item?.work.isRequested == true || epoch?.hasEnded == true }
 
         deinit {
-            if unsafe !hasRun { item.cancel() }
+            unsafe item?.cancel()
         }
     }
 }
