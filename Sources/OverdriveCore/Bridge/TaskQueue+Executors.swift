@@ -8,6 +8,7 @@ extension TaskQueue {
     ///         private let queue = TaskQueue.serial(label: "journal")
     ///         nonisolated var unownedExecutor: UnownedSerialExecutor { queue.actorExecutor.asUnownedSerialExecutor() }
     ///         nonisolated func flush() { queue.sync { assumeIsolated { $0.write() } } }
+    ///         private func write() { … }
     ///     }
     ///
     /// The actor's jobs and the queue's closures run one at a time, in the order of submission. Closures of the
