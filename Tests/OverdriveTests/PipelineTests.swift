@@ -71,6 +71,39 @@ struct PipelineTests {
         #expect("\(try #require(error))" == "Pipeline.run: stage \"parse\" failed for item 40 (\(cause)).")
     }
 
+    @Test("a failure of a later item is no cancel for an earlier one")
+    func laterFailure() async throws {
+        let (failures, written) = (Counter(), Log<Int>())
+        let pipeline = Pipeline(of: Int.self, tokens: 2)
+            .parallel("work") { n throws -> Int in
+                if n == 1 {
+                    failures.add()
+                    throw Flaw(number: 1)
+                }
+                if n == 0, eventually({ failures.count == 1 }) {
+                    usleep(5_000)
+                    try Cancellation.check()
+                }
+                return n
+            }
+            .ordered { n in written.note(n) }
+        let error = await #expect(throws: PipelineError.self) { try await pipeline.run(over: 0...) }
+        guard case .failed("work", 1, _) = error else { return #expect(Bool(false), "\(String(describing: error))") }
+        #expect(written.all == [0])
+    }
+
+    @Test("an error of a stage that was cancelled is no failure")
+    func cancelledStage() async throws {
+        let token = CancellationToken()
+        let pipeline = Pipeline(of: Int.self, tokens: 2).parallel { n async throws -> Int in
+            if n == 3 { token.cancel() }
+            do { try await AsyncTask.sleep(for: .seconds(n < 3 ? 0 : 3600)) } catch { throw Flaw(number: n) }
+            return n
+        }
+        let error = await #expect(throws: PipelineError.self) { try await pipeline.run(over: 0..., token: token) }
+        guard case .cancelled = error else { return #expect(Bool(false), "\(String(describing: error))") }
+    }
+
     @Test("an error of the source is thrown after its items")
     func sourceFailure() async throws {
         let (passed, next) = (Counter(), Counter())

@@ -75,6 +75,16 @@ struct TaskGraphTests {
         #expect(picture.contains("c&lt;d") && picture.matches(of: /<rect x/).count == 3 && picture.matches(of: /<path/).count == 3)
     }
 
+    @Test("names of nodes cannot break a drawing")
+    func names() throws {
+        let graph = TaskGraph(name: "names")
+        _ = graph.node("\"\u{301}<\u{338}\u{1B}\r\n#") {}
+        let frozen = try graph.freeze()
+        #expect(frozen.dot().contains("label=\"\\\"\u{301}<\u{338}  \\n#\""))
+        #expect(frozen.svg().contains("&quot;\u{301}&lt;\u{338}   #"))
+        #expect(frozen.mermaid().contains("&quot;\u{301}&lt;\u{338}   #35;"))
+    }
+
     @Test("a picture of 20,000 nodes shows several nodes in each box")
     func largeDrawing() throws {
         let graph = TaskGraph()

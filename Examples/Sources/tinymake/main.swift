@@ -23,8 +23,10 @@ func parse(_ text: String) throws -> (rules: [String: Rule], first: String?) {
             rules[current]?.commands.append(String(line.dropFirst()))
         } else if let colon = line.firstIndex(of: ":"), !line.hasPrefix("#") {
             let target = line[..<colon].trimmingCharacters(in: .whitespaces)
-            rules[target] = Rule(needs: line[line.index(after: colon)...].split(separator: " ").map(String.init))
-            (first, current) = (first ?? target, target)
+            let needs = line[line.index(after: colon)...].split(separator: " ").map(String.init)
+            // Rules of one target add up. Words such as .PHONY are no targets.
+            if !target.hasPrefix(".") { rules[target, default: Rule(needs: [])].needs += needs }
+            (first, current) = (first ?? (target.hasPrefix(".") ? nil : target), target)
         } else if !line.allSatisfy(\.isWhitespace), !line.hasPrefix("#") {
             throw Failure(description: "line \(number + 1) is neither a rule nor a command (\(line)). Write target: needed files.")
         }

@@ -289,6 +289,8 @@ final class GraphRun: CurrentWork {
             return nil
         }
         unsafe states[node].attempts = 0
+        // The node answers the cancel.
+        if isRequested, error.isCancellation { return .cancelled }
         failures.withLock { $0.append((node, error)) }
         if layout.policy == .stop { stop() }
         return .failed

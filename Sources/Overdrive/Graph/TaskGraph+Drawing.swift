@@ -35,7 +35,7 @@ extension TaskGraph.Frozen {
     /// - Cost: Linear in nodes and dependencies.
     public func mermaid() -> String {
         var text = "flowchart LR\n"
-        for node in 0..<count { text += "    n\(node)[\"\(GraphPicture.escaped(layout.name(of: node)))\"]\n" }
+        for node in 0..<count { text += "    n\(node)[\"\(GraphPicture.mermaid(layout.name(of: node)))\"]\n" }
         layout.forEachEdge { from, edge in
             let arrow =
                 switch edge.kind {
@@ -181,19 +181,34 @@ private struct GraphPicture {
 
     /// For DOT.
     static func quoted(_ text: String) -> String {
-        "\"" + text.reduce(into: "") { $0 += $1 == "\"" || $1 == "\\" ? "\\\($1)" : $1 == "\n" ? "\\n" : String($1) } + "\""
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            default: quoted.unicodeScalars.append(scalar.value < 32 ? " " : scalar)
+            }
+        }
+        return quoted + "\""
     }
 
-    /// For SVG and Mermaid.
+    /// For Mermaid, where # begins an entity.
+    static func mermaid(_ text: String) -> String {
+        escaped(text).split(separator: "#", omittingEmptySubsequences: false).joined(separator: "#35;")
+    }
+
+    /// For SVG. By scalars: a character may be a quote with an accent.
     static func escaped(_ text: some StringProtocol) -> String {
-        text.reduce(into: "") { escaped, character in
-            switch character {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
             case "<": escaped += "&lt;"
             case ">": escaped += "&gt;"
             case "&": escaped += "&amp;"
             case "\"": escaped += "&quot;"
-            default: escaped.append(character)
+            default: escaped.unicodeScalars.append(scalar.value < 32 ? " " : scalar)
             }
         }
+        return escaped
     }
 }

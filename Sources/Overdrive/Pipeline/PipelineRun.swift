@@ -169,7 +169,8 @@ final class PipelineRun: CurrentWork {
 
     /// Counts another thread, if the run may have one. The caller starts it outside the lock.
     private func countsThread(_ line: inout Line) -> Bool {
-        guard line.threads < layout.threads else { return false }
+        // A source may block: its thread does not count.
+        guard line.threads < layout.threads + (line.isSourceBusy ? 1 : 0) else { return false }
         line.threads += 1
         return true
     }
@@ -278,7 +279,7 @@ final class PipelineRun: CurrentWork {
                 try await next(self)
                 hasEnded = !isStopped
             } catch {
-                if !(error is CancellationError && isStopped) { record(error, of: drawn.load(ordering: .relaxed), in: "source") }
+                if !isRequested { record(error, of: drawn.load(ordering: .relaxed), in: "source") }
             }
             line.withLock { $0.hasSourceEnded = hasEnded }
             group.leave()
@@ -315,19 +316,22 @@ final class PipelineRun: CurrentWork {
 
     // MARK: - Ending
 
+    /// For ``Cancellation``. A failure is no cancel: earlier items finish as if there was none.
     @usableFromInline
-    var isRequested: Bool { isStopped }
+    var isRequested: Bool {
+        isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false  // Relaxed: a hint.
+    }
 
     /// The source gives no further item.
     private var isStopped: Bool {
         // Relaxed: a hint; the order of an ordered stage makes it visible to later items there.
-        isCancelled.load(ordering: .relaxed) || firstFailed.load(ordering: .relaxed) != .max || token?.isCancelled ?? false
+        firstFailed.load(ordering: .relaxed) != .max || isRequested
     }
 
     /// The item takes no further stage.
     private func isSkipped(_ item: Int) -> Bool {
         // Relaxed: as above.
-        item > firstFailed.load(ordering: .relaxed) || isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false
+        item > firstFailed.load(ordering: .relaxed) || isRequested
     }
 
     /// Records an error, if no earlier item has failed. Later items skip what they have not begun.
@@ -541,9 +545,8 @@ final class PipelineRun: CurrentWork {
     private func failed(_ id: Int32, _ error: any Error) {
         let token = unsafe header(id)
         unsafe token.pointee.isEmpty = true
-        // `is`, not `isCancellation`: two metatypes of the type differed in some processes.
-        let isCancelled = unsafe isSkipped(token.pointee.item) && error is CancellationError
-        if !isCancelled { unsafe record(error, of: token.pointee.item, in: layout.stages[Int(token.pointee.stage)].name) }
+        // After a cancel any error is the answer to it: a library may throw its own.
+        if !isRequested { unsafe record(error, of: token.pointee.item, in: layout.stages[Int(token.pointee.stage)].name) }
     }
 
     private func suspend(_ id: Int32, _ body: @escaping PipelineStage.Suspending) {
