@@ -33,7 +33,7 @@ public enum AppError: Error, Equatable, CustomStringConvertible {
             "\(task) failed after it had booted: \(reason)"
         case .overLimit(let task, let limit):
             "the boot failed: \(task) has not finished within its limit of \(limit): "
-                + "see that it calls setFinished(), or raise its startLimit"
+                + "make it call setFinished(), or raise its startLimit"
         case .addedTwice(let task):
             "the boot failed: \(task) was given to an app twice: list each task once, in one provider of one app"
         case .startedBefore(let task):
@@ -44,15 +44,15 @@ public enum AppError: Error, Equatable, CustomStringConvertible {
         case .providerFailed(let provider, let reason):
             "the boot failed: the provider \(provider) threw: \(reason)"
         case .noScheduler(let reason):
-            "the boot failed: no scheduler: \(reason)"
+            "the boot failed: the scheduler could not be created: \(reason)"
         case .noSupervisor(let reason):
             "the boot failed: the app's own thread could not be started: \(reason)"
         case .notStarted(let task):
-            "\(task) was not started, because the boot had failed or the end had begun"
+            "\(task) was not started, because the boot had failed or the shutdown had begun"
         case .postedAfterEnd(let event):
-            "\(event) was posted after the end of the app had begun, and nobody listens any more: post it before"
+            "\(event) was posted after the shutdown had begun, so no task receives it: post it earlier"
         case .eventsFull(let event, let capacity):
-            "\(event) was refused, because \(capacity) events wait already: "
+            "\(event) was refused, because \(capacity) events are already waiting: "
                 + "raise eventCapacity, or post fewer before the boot has ended"
         }
     }

@@ -132,8 +132,8 @@ public struct AppReport: Sendable {
             + (end != nil && lifecycle.events.undelivered > 0
                 ? ["\(lifecycle.events.undelivered) events or visits that had been accepted were "
                     + (state.bootedAt == 0
-                        ? "heard by nobody: the app ended before its boot had"
-                        : "not heard by every task: they waited still when the tasks were stopped")] : [])
+                        ? "received by no task: the app ended before its boot had"
+                        : "not received by every task: they were still waiting when the tasks were stopped")] : [])
     }
 
     private static func outcome(of place: AppTask.Place) -> Outcome {
@@ -179,7 +179,7 @@ public struct AppReport: Sendable {
         let expected = endReason == EndReason.exitCalled.sentence ? 1 : 0
         if let closures, closures.cancelled > 0 || closures.stuck > expected {
             problems.append(
-                "of the closures that were accepted \(closures.cancelled) never ran and \(closures.stuck) still run")
+                "of the accepted closures, \(closures.cancelled) never ran and \(closures.stuck) still run")
         }
         if discardedClosures > 0 { problems.append("\(discardedClosures) closures of other queues were discarded") }
         return problems + notes

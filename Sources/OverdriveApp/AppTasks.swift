@@ -63,7 +63,7 @@ public final class AppTasks: Sendable {
     ///   - options: Limits, budgets, events, signals.
     ///   - finished: Is called once, when all tasks have booted.
     /// - Threading: On the main thread, which serves `TaskQueue.main` from then on; elsewhere it blocks.
-    @available(*, noasync, message: "it keeps the thread: write await AppTasks.run(…)")
+    @available(*, noasync, message: "it blocks the thread: write await AppTasks.run(…)")
     public static func run(
         serviceProviders: [any ServiceProvider], options: AppOptions = AppOptions(),
         finished: @escaping @Sendable () -> Void = {}
@@ -106,7 +106,7 @@ public final class AppTasks: Sendable {
         _ providers: [any ServiceProvider], _ options: AppOptions, _ ownsProcess: Bool, _ startedAt: Int64,
         _ finished: @escaping @Sendable () -> Void
     ) throws(AppError) -> (Lifecycle, () -> Void) {
-        guard let wake = WakePipe() else { throw .noSupervisor(reason: "no descriptors: \(lastSystemError())") }
+        guard let wake = WakePipe() else { throw .noSupervisor(reason: "no file descriptor is left: \(lastSystemError())") }
         // Before anything else is begun: a signal that comes now ends the boot in order.
         let signals = ownsProcess
             ? SignalHandlers(options.endSignals + options.eventSignals, pipe: wake.writing) : nil

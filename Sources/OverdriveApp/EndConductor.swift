@@ -238,7 +238,7 @@ final class EndConductor {
             lifecycle.wake.poke()
         }
         if let problem {
-            lifecycle.note("the queues were not drained: no thread: \(problem)")
+            lifecycle.note("the queues were not drained, because no thread could be started: \(problem)")
             stage = .over
         }
     }

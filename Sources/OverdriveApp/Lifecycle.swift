@@ -225,7 +225,7 @@ final class Lifecycle: Sendable {
 
     /// The task has booted after it was given up: nobody else will stop it.
     func stopLate(_ task: AppTask) {
-        note("\(task.title) said that it has booted after it was given up, and was stopped at once")
+        note("\(task.title) reported its boot after it had been given up, and was stopped at once")
         AsyncTask(executorPreference: scheduler) { try? await task.stop() }
     }
 
@@ -233,7 +233,7 @@ final class Lifecycle: Sendable {
     func stop(_ task: AppTask) -> AsyncTask<Void, Never> {
         AsyncTask(executorPreference: scheduler) { [self] in
             await AppTask.$current.withValue(task) {
-                do { try await task.stop() } catch { note("\(task.title) did not stop well: \(error)") }
+                do { try await task.stop() } catch { note("\(task.title) failed to stop: \(error)") }
             }
             task.stopEndedAt.store(monotonicNow(), ordering: .releasing)
             _ = task.move(from: .stopping, to: .stopped)

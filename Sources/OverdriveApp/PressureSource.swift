@@ -15,7 +15,7 @@ final class PressureSource {
     /// - Parameter note: Is called with one sentence where there is no such information.
     init?(_ threshold: MemoryPressure.Threshold, files: [String] = PressureSource.files(), note: (String) -> Void) {
         let request = "some \(threshold.stall.nanosecondCount / 1000) \(threshold.window.nanosecondCount / 1000)"
-        var reason = "there is none"
+        var reason = "the kernel does not offer it"
         for file in files {
             let descriptor = unsafe open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC)
             guard descriptor >= 0 else {

@@ -15,7 +15,7 @@ public enum ServiceError: Error, Equatable, CustomStringConvertible {
             "\(service) is not registered, and \(asker) asked for it: list a Register of it in a provider's modules(), "
                 + "or add one to the ServiceLocator"
         case .circle(let path, let asker):
-            "\(asker) asked for \(path[0]), which can never be made: "
+            "\(asker) asked for \(path[0]), which needs itself: "
                 + zip(path, path.dropFirst()).map { "\($0) needs \($1)" }.joined(separator: ", ")
         }
     }

@@ -29,13 +29,13 @@ final class ServiceManager: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         var bytes = Array(path.utf8)
         guard bytes.count < MemoryLayout.size(ofValue: address.sun_path), bytes[0] == 47 || bytes[0] == 64 else {
-            return "NOTIFY_SOCKET is \"\(path)\", which is neither a path nor an abstract name: nobody was told \(message)"
+            return "NOTIFY_SOCKET is \"\(path)\", which is neither a path nor an abstract name: \(message) was not sent"
         }
         if bytes[0] == 64 { bytes[0] = 0 }  // "@name" is abstract
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
         let length = socklen_t(MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2) + socklen_t(bytes.count)
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return "no socket to tell NOTIFY_SOCKET \(message): \(lastSystemError())" }
+        guard descriptor >= 0 else { return "no socket could be opened to send \(message): \(lastSystemError())" }
         defer { close(descriptor) }
         let payload = Array(message.utf8)
         let sent = unsafe withUnsafePointer(to: &address) { address in
@@ -44,6 +44,6 @@ final class ServiceManager: Sendable {
             }
         }
         guard sent < 0 else { return nil }
-        return "nobody listens at NOTIFY_SOCKET \"\(path)\" (\(lastSystemError())): \(message) was told to nobody"
+        return "no process listens at NOTIFY_SOCKET \"\(path)\" (\(lastSystemError())): \(message) was not received"
     }
 }

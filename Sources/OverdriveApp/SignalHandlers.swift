@@ -38,7 +38,7 @@ struct SignalHandlers {
         for signal in signals {
             var current = sigaction()
             guard unsafe sigaction(signal.number, nil, &current) == 0 else {
-                notes.append("\(signal) is no signal that can be handled: leave it out of the app's signals")
+                notes.append("\(signal) cannot be handled: leave it out of the app's signals")
                 continue
             }
             // Whoever started the process wants it ignored, as nohup does: so be it.
@@ -87,8 +87,8 @@ struct SignalHandlers {
 
     /// What the program does with the signal; nil: nothing.
     private static func claim(on action: sigaction, isRead: Bool) -> String? {
-        if isRead { return "is read from a signalfd already" }
-        return handler(of: action) == 0 ? nil : "is handled by the program already"
+        if isRead { return "is already read from a signalfd" }
+        return handler(of: action) == 0 ? nil : "is already handled by the program"
     }
 
     /// 0 is the default, 1 "ignored".

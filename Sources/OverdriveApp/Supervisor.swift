@@ -74,7 +74,7 @@ final class Supervisor {
         guard descriptors.count > 1, descriptors[1].revents != 0 else { return }
         if descriptors[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
             // The kernel says POLLPRI then, too.
-            lifecycle.note("memory pressure is not reported any more: its control group is gone")
+            lifecycle.note("memory pressure is no longer reported: its control group is gone")
             pressure = nil
         } else if let threshold = pressure?.threshold {
             _ = lifecycle.events.post(MemoryPressure(threshold: threshold))

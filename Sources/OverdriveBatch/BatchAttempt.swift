@@ -37,8 +37,8 @@ public enum BatchStop: Error, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .timeLimit: "its time was over"
-        case .cancelled: "the run was to end"
+        case .timeLimit: "its time limit was over"
+        case .cancelled: "the run was told to end"
         }
     }
 }

@@ -25,17 +25,17 @@ public enum BatchError: Error, Equatable, Sendable, CustomStringConvertible {
         case .locked(let journal, let owner):
             "\(journal): another process (\(owner)) writes this journal: wait for its end, or name another journal"
         case .foreign(let journal, let difference):
-            "\(journal): a journal of something else (\(difference)): name another journal, or remove this one"
+            "\(journal): this journal belongs to another job (\(difference)): name another journal, or remove this one"
         case .corrupt(let file, let byte, let remedy):
             "\(file): damaged at byte \(byte), so nothing was done; \(remedy)"
         case .fenced(let journal):
-            "\(journal): another process took this journal over, as this one had shown no sign of life; what this one "
-                + "had not reported by then is the other's to do"
+            "\(journal): another process has taken over this journal, because this process seemed dead; the other process "
+                + "does the remaining items"
         case .system(let path, let call, let number):
             unsafe "\(path): \(call) failed: \(String(cString: strerror(number)))"
         case .shard(let sentence), .incomplete(let sentence): sentence
         case .noJournal(let path):
-            "\(path): there is no journal"
+            "\(path): no journal was found"
         }
     }
 }

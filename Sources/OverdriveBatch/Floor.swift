@@ -381,7 +381,7 @@ final class Floor: Sendable {
         case .success(let output) where keepsEntries && output.count > mostOutput:
             let failure = BatchFailure(
                 attempts: attempts,
-                description: "an output of \(output.count) bytes: a journal takes \(mostOutput) from an item, so "
+                description: "the output is too large (\(output.count) bytes; a journal takes \(mostOutput) per item): "
                     + "write it to a file and return its name")
             note(place, index, .failure(failure), attempts: attempts, time: time, in: slot)
         case .success(let output):

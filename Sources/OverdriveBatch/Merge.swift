@@ -30,7 +30,7 @@ public struct BatchMerge {
                     throw .foreign(
                         journal: directory,
                         difference:
-                            "it is one of \(identity.shard.count) shards, others are of \(first.shard.count)")
+                            "it is one of \(identity.shard.count) shards, but others are of \(first.shard.count)")
                 }
                 first.shard = identity.shard
                 if let difference = identity.difference(from: first) {
@@ -71,7 +71,7 @@ public struct BatchMerge {
             return items.count > 10 ? "\(names) and \(items.count - 10) more" : names
         }
         if !doubles.isEmpty {
-            throw .incomplete("\(doubles.count) items were done by two: \(list(doubles.sorted()))")
+            throw .incomplete("\(doubles.count) items were done by two shards: \(list(doubles.sorted()))")
         }
         let gaps = (0..<count).filter { !seen.contains($0) }
         guard !gaps.isEmpty else { return }

@@ -39,7 +39,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
             try Self.checkNumbering(of: count, environment)
             guard let found = try Self.index(from: environment) else {
                 throw .shard(
-                    "--shard \(text) takes its index from SLURM_ARRAY_TASK_ID, HQ_TASK_ID or JOB_COMPLETION_INDEX, and none is "
+                    "--shard \(text) takes its index from SLURM_ARRAY_TASK_ID, HQ_TASK_ID or JOB_COMPLETION_INDEX, but none is "
                         + "set: write I/N")
             }
             index = found
@@ -50,7 +50,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
             index = written
         }
         guard index < count else {
-            throw .shard("there is no shard \(index) of \(count): they are 0 to \(count - 1)")
+            throw .shard("there is no shard \(index) of \(count): choose 0 to \(count - 1)")
         }
         self.init(index: index, of: count)
     }
@@ -69,14 +69,14 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
             count > 1 ? (first, step) != (0, 1) : first != 0
         else { return }
         throw .shard(
-            "the array is numbered from \(first) by \(step), and a part of it that is submitted again would not know that: "
+            "the array is numbered from \(first) in steps of \(step), which a resubmitted part of it would not know: "
                 + "number it from 0 (--array=0-\(count - 1))")
     }
 
     private static func index(from environment: (String) -> String?) throws(BatchError) -> Int? {
         for name in ["SLURM_ARRAY_TASK_ID", "HQ_TASK_ID", "JOB_COMPLETION_INDEX"] {
             guard let text = environment(name) else { continue }
-            guard let index = number(text[...]) else { throw .shard("\(name) is no number: '\(text)'") }
+            guard let index = number(text[...]) else { throw .shard("\(name) is not a number: '\(text)'") }
             return index
         }
         return nil

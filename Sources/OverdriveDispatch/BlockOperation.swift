@@ -23,7 +23,7 @@ open class BlockOperation: Operation, @unchecked Sendable {
     @preconcurrency
     open func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
         if isExecuting || isFinished {
-            trap("BlockOperation.addExecutionBlock(_:): the operation has started. Add blocks before.")
+            trap("BlockOperation.addExecutionBlock(_:): the operation has started. Add blocks before it starts.")
         }
         section { blocks.append(block) }
     }

@@ -38,7 +38,7 @@ enum Main {
         signal(SIGQUIT, started_ignoring(SIGQUIT) != 0 ? SIG_IGN : SIG_DFL)
         signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.
         guard StandardStreams.repair() else {
-            StandardError.say("standard output is closed, so there is nowhere to write to")
+            StandardError.say("standard output is closed, so no results can be written")
             exit(ExitStatus.output.rawValue)
         }
         if let sentence = AddressSpace.prepare() {
@@ -78,7 +78,7 @@ enum Main {
     private static func refuseDashedNames(_ arguments: [String]) throws {
         for argument in arguments.prefix(while: { $0 != "--" })
         where argument.first == "-" && argument.count > 2 && !argument.hasPrefix("--") {
-            throw ValidationError("there is no option '\(argument)': a file of that name is written ./\(argument)")
+            throw ValidationError("there is no option '\(argument)': write ./\(argument) for a file of that name")
         }
     }
 

@@ -80,9 +80,9 @@ struct AdoptTests {
         #expect(after["Sources/A/OverdriveAdopted.swift"]?.contains("public typealias DispatchQueue = OverdriveDispatch.DispatchQueue") == true)
         let block = try #require(after["Package.swift"]?.dropFirst(Self.manifest.count))
         #expect(block.contains("where [\"A\", \"B\"].contains(target.name)"))
-        #expect(try package.refusal() == "PATH/Package.swift is there already, so PATH is adopted; --undo takes that back")
+        #expect(try package.refusal() == "PATH/Package.swift exists, so PATH is already adopted; use --undo to reverse it")
         let dryUndo = try Command.overdrive(["adopt", package.path, "--undo", "--dry-run"]).run()
-        #expect(dryUndo.lines.map { $0.prefix(10) } == ["would take", "would remo", "would remo"], "\(dryUndo.text)")
+        #expect(dryUndo.lines.map { $0.prefix(10) } == ["would remo", "would remo", "would remo"], "\(dryUndo.text)")
         #expect(package.contents == after)
         try Adoption.undo(package.path, changes: true) { _ in }
         #expect(package.contents == before)
@@ -167,7 +167,7 @@ struct AdoptTests {
             "Sources/C/C.swift": "enum Space { struct Operation {} }\n\npublic final class OperationQueue {}\n",
         ])
         let before = own.contents
-        #expect(try own.refusal() == "PATH/Sources/C/C.swift:3: the target defines a OperationQueue of its own, so nothing was changed")
+        #expect(try own.refusal() == "PATH/Sources/C/C.swift:3: the target defines a type named OperationQueue, so nothing was changed")
         #expect(own.contents == before)
         let nameless = try Package([
             "Package.swift": "// swift-tools-version: 5.9\nimport PackageDescription\n_ = Package(name: \"p\", targets: [.target(name: \"A\")])\n",
@@ -175,14 +175,14 @@ struct AdoptTests {
         ])
         #expect(
             try nameless.refusal()
-                == "PATH/Package.swift keeps its Package(…) in no variable: write `let package = Package(…)` first")
+                == "PATH/Package.swift does not store its Package(…) in a variable: write `let package = Package(…)` first")
         let unused = try Package([
             "Package.swift": "// swift-tools-version: 5.9\nimport PackageDescription\nlet package = Package(name: \"p\", targets: [.target(name: \"A\")])\n",
             "Sources/A/A.swift": "let number = 1\n",
         ])
         #expect(try unused.refusal().hasPrefix("no target of PATH uses a queue"))
         let empty = try Package(["README": ""])
-        #expect(try empty.refusal() == "PATH has no Package.swift that can be read")
+        #expect(try empty.refusal() == "PATH has no readable Package.swift")
     }
 
     @Test("leaves a package that does not build as it is, and says why")

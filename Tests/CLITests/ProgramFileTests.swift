@@ -72,7 +72,7 @@ struct ProgramFileTests {
         #expect(outcome.errors == "overdrive: /nowhere/at/all cannot be started: No such file or directory\n")
         #expect(outcome.status == 71)
         let missing = try Command.overdrive(["preload", "--library", "/nowhere.so", "--", "ls"]).run()
-        #expect(missing.errors == "overdrive: /nowhere.so cannot be read: make it with scripts/build-preload\n")
+        #expect(missing.errors == "overdrive: /nowhere.so cannot be read: build it with scripts/build-preload\n")
         let tree = try TemporaryTree()
         try tree.write("a b.so")
         try tree.write("bin/tool", "", mode: 0o644)
@@ -80,7 +80,7 @@ struct ProgramFileTests {
         #expect(spaced.errors.hasPrefix("overdrive: a b.so has a space or a colon in its path") && spaced.status == 71)
         var unknown = Command.overdrive(["preload", "--library", "/etc/hostname", "--", "tool"])
         unknown.environment = ["PATH=\(tree.path)/bin"]
-        #expect(try unknown.run().errors == "overdrive: tool is no program that can be found\n")
+        #expect(try unknown.run().errors == "overdrive: tool: no such program was found\n")
         var beside = Command.overdrive(["preload", "--library", "/etc/hostname", "--", "sh", "-c", "echo $LD_PRELOAD"])
         beside.environment = ["LD_PRELOAD=/nowhere.so"]
         #expect(try beside.run().text == "/etc/hostname:/nowhere.so\n")

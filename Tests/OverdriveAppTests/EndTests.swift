@@ -154,7 +154,7 @@ struct EndTests {
         #expect(late.stopped.pass(within: 60))
         gate.open()
         let notes = await app.ended().notes
-        #expect(notes == ["Late said that it has booted after it was given up, and was stopped at once"])
+        #expect(notes == ["Late reported its boot after it had been given up, and was stopped at once"])
     }
 
     @Test("cancels at once what it keeps from starting, and not when what that waits for is over")
@@ -286,7 +286,7 @@ struct EndTests {
         let app = try await AppTasks.booted([AppTask("a") {} stop: { throw Broken() }])
         let report = await app.over()
         #expect(report.exitCode == 0)
-        #expect(report.notes == ["\"a\" did not stop well: the disk is full"])
+        #expect(report.notes == ["\"a\" failed to stop: the disk is full"])
     }
 
     @Test("comes when a task fails that had booted, in order, and the report names it")

@@ -120,7 +120,7 @@ struct EventTests {
             let report = await app.over()
             if policy == .refuseNewest {
                 #expect(answers.map { $0 == nil } == [true, true, true, false, false])
-                #expect(answers[4]?.description.contains("because 3 events wait already") == true)
+                #expect(answers[4]?.description.contains("because 3 events are already waiting") == true)
                 #expect(listener.log.all == [0, 1, 2])
                 #expect(report.events == (3, 3, 2, 0))
             } else {
@@ -162,7 +162,7 @@ struct EventTests {
         let report = await app.ended()
         #expect(report.events.refused == 2)
         // Of the first.
-        #expect(report.notes.filter { $0.contains("after the end of the app had begun") }.map { $0.contains("Ping") } == [true])
+        #expect(report.notes.filter { $0.contains("after the shutdown had begun") }.map { $0.contains("Ping") } == [true])
         #expect(app.post(Ping(number: 2)) != nil)
     }
 
@@ -190,7 +190,7 @@ struct EventTests {
         gate.open()
         let report = await app.ended()
         #expect(listener.log.all.isEmpty)
-        #expect(report.notes.contains { $0.contains("1 events or visits that had been accepted were heard by nobody") })
+        #expect(report.notes.contains { $0.contains("1 events or visits that had been accepted were received by no task") })
     }
 
     @Test("and visits wait in one line; an error of a visit that waited is in the report, of a later one the caller's")
@@ -286,7 +286,7 @@ struct EventTests {
         #expect(try #require(report.endTime) < .seconds(50))
         #expect(
             report.notes == [
-                "3 events or visits that had been accepted were not heard by every task: they waited still when the tasks were stopped"
+                "3 events or visits that had been accepted were not received by every task: they were still waiting when the tasks were stopped"
             ])
     }
 
@@ -381,7 +381,7 @@ struct EventTests {
         let app = try await AppTasks.booted([cache], options: options)
         #expect(app.report.notes == [])
         #expect(rmdir(group) == 0)
-        #expect(eventually { app.report.notes == ["memory pressure is not reported any more: its control group is gone"] })
+        #expect(eventually { app.report.notes == ["memory pressure is no longer reported: its control group is gone"] })
         await app.over()
         #expect(heard.count == 0)
     }

@@ -179,7 +179,7 @@ struct ProcessTests {
         #expect(ran == 11)
         #expect(counts[1] == 989 && counts[2] == 1, "\(report)")
         #expect(outcome.status == 2)
-        #expect(outcome.errors.contains("of the closures that were accepted 989 never ran and 1 still run"))
+        #expect(outcome.errors.contains("of the accepted closures, 989 never ran and 1 still run"))
     }
 
     // MARK: - The service manager

@@ -448,7 +448,7 @@ struct BatchJobTests {
         }
         #expect(throws: BatchFailure.self) { _ = try results[7].get() }
         guard case .failure(let failure) = results[7] else { return }
-        #expect(failure.description.hasPrefix("an output of 101 bytes: a journal takes 100"))
+        #expect(failure.description.hasPrefix("the output is too large (101 bytes; a journal takes 100 per item)"))
         let again = try run().map { try? $0.get() }
         #expect(again == results.map { try? $0.get() })
     }
@@ -534,7 +534,7 @@ struct BatchJobTests {
         _ = try job.run(options)
         let mixed = JournalDirectory.shard(options.shard, in: journal)
         #expect(rename(JournalDirectory.shard(options.shard, in: "\(scratch.path)/other"), mixed) == 0)
-        #expect { try BatchMerge(journal) } throws: { "\($0)".contains("it is one of 4 shards, others are of 3") }
+        #expect { try BatchMerge(journal) } throws: { "\($0)".contains("it is one of 4 shards, but others are of 3") }
     }
 
     @Test("is told in JSON and in words")

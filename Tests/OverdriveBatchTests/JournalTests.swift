@@ -315,7 +315,7 @@ struct JournalTests {
         let writer = try writer(scratch)
         writer.append(entries([(1, [1]), (1, [2])]))
         try writer.end()
-        #expect(throws: BatchError.incomplete("1 items were done by two: '1'")) { try BatchMerge(scratch.path).validate { "\($0)" } }
+        #expect(throws: BatchError.incomplete("1 items were done by two shards: '1'")) { try BatchMerge(scratch.path).validate { "\($0)" } }
     }
 
     @Test("of two shards that have one item is no whole, and puts that out once")
@@ -332,7 +332,7 @@ struct JournalTests {
         var seen: [Int] = []
         merge.outputs { index, _ in seen.append(index) }
         #expect(seen == [7])
-        #expect(throws: BatchError.incomplete("1 items were done by two: '7'")) { try merge.validate { "\($0)" } }
+        #expect(throws: BatchError.incomplete("1 items were done by two shards: '7'")) { try merge.validate { "\($0)" } }
     }
 
     @Test("whose writer gives signs of life is locked: of a node, and of this one where locks tell nothing", arguments: [true, false])
@@ -514,10 +514,10 @@ struct JournalTests {
     func fullDisk() throws {
         #expect {
             _ = try JournalWriter("/dev/full/journal", identity: Self.identity, wantsOutputs: false, slots: 1)
-        } throws: { "\($0)".contains("/dev/full/journal: making it failed") }
+        } throws: { "\($0)".contains("/dev/full/journal: creation failed") }
         #expect {
             _ = try JournalWriter("/proc/journal", identity: Self.identity, wantsOutputs: false, slots: 1)
-        } throws: { "\($0)".hasPrefix("/proc/journal: making it failed") }
+        } throws: { "\($0)".hasPrefix("/proc/journal: creation failed") }
     }
 }
 

@@ -51,7 +51,7 @@ struct BackPressureTests {
         }
         #expect(error?.label == "intake")
         #expect(error?.limit == 2)
-        #expect(error?.description == "2 closures wait on the queue \"intake\", as many as may")
+        #expect(error?.description == "the queue \"intake\" is full (2 closures are pending)")
         queue.trackProgress()
         let fromRun = await #expect(throws: TaskQueue.PendingLimitReached.self) { _ = try await queue.run { 1 } }
         #expect(fromRun == error)

@@ -83,7 +83,7 @@ struct MisuseTests {
             says: "TaskQueue.cancelAll(): a dispatch queue's closures cannot be cancelled (\"main\"). Cancel a WorkItem."
         ) { TaskQueue.main.cancelAll() },
         Scene(
-            "shutdown of the shared scheduler", says: "Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Make another Scheduler."
+            "shutdown of the shared scheduler", says: "Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Create a Scheduler for this work."
         ) { await Scheduler.shared.shutdown(timeout: .zero) },
         Scene(
             "shutdown from one of the scheduler's own closures",
@@ -96,7 +96,7 @@ struct MisuseTests {
         },
         Scene(
             "a fork on another scheduler than the scope was opened on",
-            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged. Fork where it "
+            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or replaced. Fork where it "
                 + "was opened."
         ) {
             let other = makeScheduler()
@@ -148,7 +148,7 @@ struct MisuseTests {
         + [false, true].map { throwing in
             Scene(
                 "a batch that is exchanged for another one\(throwing ? ", with a throw" : "")",
-                says: "TaskQueue.asyncBatch(group:qos:_:): the batch was exchanged for another. Add closures to the batch that "
+                says: "TaskQueue.asyncBatch(group:qos:_:): the batch was replaced by another one. Add closures to the batch that "
                     + "the closure is given."
             ) {
                 let queue = TaskQueue()

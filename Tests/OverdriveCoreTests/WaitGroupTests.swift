@@ -26,7 +26,7 @@ struct WaitGroupTests {
         group.enter()
         #expect(group.wait(deadline: .now - .seconds(1)) == .timedOut)
         #expect(group.wait(deadline: .now + .milliseconds(2)) == .timedOut)
-        #expect(group.description == "WaitGroup (1 under way)")
+        #expect(group.description == "WaitGroup (1 pending)")
         group.leave()
         #expect(group.wait(deadline: .now - .seconds(1)) == .success)
         #expect(group.wait(deadline: .now + .seconds(20)) == .success)

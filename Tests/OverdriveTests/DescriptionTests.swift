@@ -43,7 +43,7 @@ struct DescriptionTests {
         let cancelled = Task.inline { 1 }
         cancelled.cancel()
         #expect("\(cancelled)".hasSuffix(" (cancelled)"))
-        #expect("\(TaskGroup())" == "TaskGroup (0 held)")
+        #expect("\(TaskGroup())" == "TaskGroup (0 unfinished)")
     }
 
     @Test("a subclass may say more of itself")

@@ -60,7 +60,7 @@ struct MisuseTests {
         },
         Scene(
             "a node of another graph",
-            says: "TaskGraph.node: a node of another graph (not of build). Pass results between graphs by hand."
+            says: "TaskGraph.node: the node belongs to another graph than build. Pass results between graphs by hand."
         ) {
             let (graph, other) = (TaskGraph(name: "build"), TaskGraph())
             graph.node(after: other.node { 1 }) { _ in }
@@ -84,7 +84,7 @@ struct MisuseTests {
         },
         Scene(
             "a run with a value for an input of another graph",
-            says: "TaskGraph.run: an input of another graph. Give values to inputs of the graph that runs."
+            says: "TaskGraph.run: the input belongs to another graph. Give values only to inputs of the graph that runs."
         ) {
             let (graph, other) = (TaskGraph(), TaskGraph())
             _ = graph.input("level", default: 1)
@@ -92,7 +92,7 @@ struct MisuseTests {
         },
         Scene(
             "a result of a node that did not finish",
-            says: "TaskGraph.Results: node \"late\" did not finish. Ask outcome(of:)."
+            says: "TaskGraph.Results: node \"late\" did not finish. Use outcome(of:)."
         ) {
             let graph = TaskGraph()
             let never = graph.node { false }

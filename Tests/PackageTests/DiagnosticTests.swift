@@ -97,7 +97,7 @@ struct DiagnosticTests {
             Diagnostic("func s22() { _ = TaskQueue(label: \"a\") }", says: "DispatchQueue(label:) was serial"),
             Diagnostic("func s22b(_ own: Scheduler) { _ = TaskQueue(label: \"a\", scheduler: own) }", says: "write TaskQueue.concurrent(label:scheduler:)"),
             Diagnostic("func s23() { _ = TaskQueue(label: \"a\", maxConcurrentTaskCount: 4) }", says: "write TaskQueue.concurrent(label:"),
-            Diagnostic("func s25() { queue.asyncAfter(wallDeadline: .now() + 10) { work() } }", says: "there is no wall clock for timers"),
+            Diagnostic("func s25() { queue.asyncAfter(wallDeadline: .now() + 10) { work() } }", says: "timers do not use the wall clock"),
             Diagnostic("func s26() { queue.setTarget(queue: .main) }", says: "renamed to 'setTarget(_:)'"),
             Diagnostic("func s27() { _ = TaskQueue.current }", says: "TaskQueue.currentLabel"),
             Diagnostic("func s28() { queue.underlyingQueue = nil }", says: "write TaskQueue(queue:)"),

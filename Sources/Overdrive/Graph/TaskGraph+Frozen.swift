@@ -135,7 +135,7 @@ extension TaskGraph {
         public subscript<T>(node: Node<T>) -> T {
             check(node)
             guard run.reader.hasValue(node) else {
-                trap("TaskGraph.Results: node \"\(run.layout.name(of: Int(node.id)))\" did not finish. Ask outcome(of:).")
+                trap("TaskGraph.Results: node \"\(run.layout.name(of: Int(node.id)))\" did not finish. Use outcome(of:).")
             }
             return run.reader.value(of: node)
         }
@@ -161,7 +161,7 @@ extension TaskGraph {
 
         private func check<T>(_ node: Node<T>) {
             guard node.graph == run.layout.graph else {
-                trap("TaskGraph.Results: a node of another graph. Ask the results of that graph's run.")
+                trap("TaskGraph.Results: the node belongs to another graph. Use the results of that graph's run.")
             }
         }
     }

@@ -14,7 +14,7 @@ struct GraphInput: Sendable {
         var chosen = [Write?](repeating: nil, count: inputs.count)
         for value in given {
             guard value.graph == layout.graph else {
-                trap("TaskGraph.run: an input of another graph. Give values to inputs of the graph that runs.")
+                trap("TaskGraph.run: the input belongs to another graph. Give values only to inputs of the graph that runs.")
             }
             guard chosen[value.number] == nil else {
                 trap("TaskGraph.run: 2 values for input \"\(layout.name(of: inputs[value.number]))\". Give it one.")

@@ -155,7 +155,7 @@ internal import Synchronization
     private func check(_ call: StaticString, _ graph: Int) {
         if isFrozen { trap("TaskGraph.\(call): the graph is frozen (\(name)). Build another TaskGraph.") }
         if graph != identity {
-            trap("TaskGraph.\(call): a node of another graph (not of \(name)). Pass results between graphs by hand.")
+            trap("TaskGraph.\(call): the node belongs to another graph than \(name). Pass results between graphs by hand.")
         }
     }
 }

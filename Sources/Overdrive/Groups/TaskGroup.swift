@@ -187,7 +187,7 @@ public final class TaskGroup: TaskGroupMember {
 
 extension TaskGroup: CustomStringConvertible {
     /// The group in one line: how many it holds.
-    public var description: String { "TaskGroup (\(count) held)" }
+    public var description: String { "TaskGroup (\(count) unfinished)" }
 }
 
 extension AnyTask: TaskGroupMember {}

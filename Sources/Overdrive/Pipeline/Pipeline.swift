@@ -50,7 +50,7 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ) where Input == Output {
         let tokens = tokens ?? 4 * scheduler.workerCount
         guard 1...(1 << 20) ~= tokens else {
-            trap("Pipeline(of:tokens:): no such number of tokens (\(tokens)). Choose 1 to 1048576.")
+            trap("Pipeline(of:tokens:): number of tokens out of range (\(tokens)). Choose 1 to 1048576.")
         }
         layout = PipelineLayout(
             name: name, tokens: tokens, queue: .concurrent(label: name, scheduler: scheduler),

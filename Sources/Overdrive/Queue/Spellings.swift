@@ -30,7 +30,7 @@ extension AnyTask {
         set { fatalError("unavailable") }
     }
 
-    @available(*, unavailable, message: "a task whose body returns before it is over is Task { emit in … }, or Task.async { … }")
+    @available(*, unavailable, message: "for a task that finishes after its body has returned, write Task { emit in … } or Task.async { … }")
     public final var isAsynchronous: Bool { fatalError("unavailable") }
 
     @available(*, unavailable, renamed: "qos")

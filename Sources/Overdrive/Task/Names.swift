@@ -17,7 +17,7 @@ public typealias AsyncTaskGroup = _Concurrency.TaskGroup
 /// `Task { … }` and its kin would change their meaning silently in a file that imports Overdrive. They are here so
 /// that the compiler says what to write instead.
 extension Task {
-    @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask { … } for Swift's task, Task.async { … } for one of Overdrive's, or import OverdriveCore alone")
+    @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask { … } for Swift's task, Task.async { … } for Overdrive's, or import only OverdriveCore")
     public convenience init(
         name: String? = nil, priority: TaskPriority? = nil,
         operation: sending @escaping @isolated(any) () async throws -> T

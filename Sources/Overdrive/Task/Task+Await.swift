@@ -118,7 +118,7 @@ extension Task {
     @discardableResult
     public final func wait() throws -> T {
         waitUntilFinished(calledAs: "wait()")
-        guard let result else { trap("Task.wait() of \(title): it is over and has no outcome") }
+        guard let result else { trap("Task.wait() of \(title): the task has finished without an outcome") }
         return try result.get()
     }
 

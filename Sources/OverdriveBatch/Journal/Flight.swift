@@ -33,7 +33,7 @@ internal import Synchronization
         count = slots
         let size = slots * Self.slotWords * MemoryLayout<UInt64>.size
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw .system(path: path, call: "making it", number: errno) }
+        guard descriptor >= 0 else { throw .system(path: path, call: "creation", number: errno) }
         defer { close(descriptor) }
         // Zeros that are written, not a hole: storing to a hole of a full disk ends the process.
         let zeros = [UInt8](repeating: 0, count: size)
@@ -42,7 +42,7 @@ internal import Synchronization
         }
         let place = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         guard let place = unsafe place, unsafe place != MAP_FAILED else {
-            throw .system(path: path, call: "mapping it", number: errno)
+            throw .system(path: path, call: "mapping", number: errno)
         }
         unsafe words = place.bindMemory(to: UInt64.self, capacity: size / 8)
     }
@@ -111,7 +111,7 @@ internal import Synchronization
                 guard word == 0 || word == (isChecked ? checked(value) : value) else {
                     throw .corrupt(
                         file: path, byte: place,
-                        remedy: "the run goes on without knowing what was under way after: mv '\(path)' '\(path).damaged'")
+                        remedy: "to continue without the list of unfinished items: mv '\(path)' '\(path).damaged'")
                 }
                 return Int(value)
             }

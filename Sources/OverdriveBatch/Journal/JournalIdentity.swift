@@ -10,13 +10,13 @@ struct JournalIdentity: Equatable {
 
     /// What differs in `other`, in words; nil when it is the same.
     func difference(from other: JournalIdentity) -> String? {
-        if job != other.job { return "it is of the job '\(job)', not '\(other.job)'" }
+        if job != other.job { return "it belongs to the job '\(job)', not '\(other.job)'" }
         if version != other.version {
-            return "it is of version '\(version)' of the job, not '\(other.version)'"
+            return "it belongs to version '\(version)' of the job, not '\(other.version)'"
         }
         if count != other.count { return "it lists \(count) items, not \(other.count)" }
-        if items != other.items { return "its list of items is another one" }
-        if shard != other.shard { return "it is of shard \(shard), not \(other.shard)" }
+        if items != other.items { return "its list of items differs" }
+        if shard != other.shard { return "it belongs to shard \(shard), not \(other.shard)" }
         return nil
     }
 }

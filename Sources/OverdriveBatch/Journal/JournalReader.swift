@@ -266,7 +266,7 @@ enum JournalDirectory {
     private static func names(in directory: String) throws(BatchError) -> [String] {
         guard let stream = unsafe opendir(directory) else {
             if errno == ENOENT { throw .noJournal(directory) }
-            throw .system(path: directory, call: "opening it", number: errno)
+            throw .system(path: directory, call: "opening", number: errno)
         }
         defer { unsafe closedir(stream) }
         var names: [String] = []

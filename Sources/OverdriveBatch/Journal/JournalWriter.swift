@@ -34,7 +34,7 @@ final class JournalWriter {
         locks: Bool = true, patience: Double = JournalWriter.defaultPatience
     ) throws(BatchError) {
         guard Folder.make(directory) else {
-            throw .system(path: directory, call: "making it", number: errno)
+            throw .system(path: directory, call: "creation", number: errno)
         }
         let before = try JournalDirectory.generations(in: directory)
         var earlier: OpenFile?
@@ -53,8 +53,8 @@ final class JournalWriter {
         // The new segment's name is what fences the old one's writer off, so it comes before the old one is read.
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
-            if errno == EEXIST { throw .locked(journal: directory, owner: "which has just begun") }
-            throw .system(path: path, call: "making it", number: errno)
+            if errno == EEXIST { throw .locked(journal: directory, owner: "which has just started") }
+            throw .system(path: path, call: "creation", number: errno)
         }
         file = OpenFile(descriptor)
         let flightPath = JournalDirectory.flight(generation, in: directory)
@@ -144,7 +144,7 @@ final class JournalWriter {
         guard isUnsafe else { return }
         guard fdatasync(file.descriptor) == 0 else {
             isBroken = true
-            throw .system(path: path, call: "writing it to the disk", number: errno)
+            throw .system(path: path, call: "writing to the disk", number: errno)
         }
         isUnsafe = false
         guard unsafe access(nextPath, F_OK) != 0 else {
@@ -175,12 +175,12 @@ final class JournalWriter {
         of path: String, host: Host, locks: Bool, patience: Double
     ) throws(BatchError) -> OpenFile {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        guard descriptor >= 0 else { throw .system(path: path, call: "opening", number: errno) }
         let file = OpenFile(descriptor)
         let owner = try owner(of: path)
         if locks, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
             let name =
-                owner.header.map { "process \($0.process) on \($0.host.name)" } ?? "that has just begun"
+                owner.header.map { "process \($0.process) on \($0.host.name)" } ?? "which has just started"
             throw .locked(journal: path, owner: name)
         }
         guard !owner.ended, let header = owner.header else { return file }
@@ -220,8 +220,8 @@ final class JournalWriter {
 
     private static func synchronise(segment path: String) throws(BatchError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        guard descriptor >= 0 else { throw .system(path: path, call: "opening", number: errno) }
         defer { close(descriptor) }
-        guard fdatasync(descriptor) == 0 else { throw .system(path: path, call: "bringing it to the disk", number: errno) }
+        guard fdatasync(descriptor) == 0 else { throw .system(path: path, call: "writing to the disk", number: errno) }
     }
 }

@@ -48,13 +48,13 @@ enum Segment {
             .corrupt(
                 file: file, byte: place,
                 remedy: sealed == nil
-                    ? "what stands before that is kept by: truncate -s \(place) '\(file)', and what came after is done again"
+                    ? "to keep the records before that byte: truncate -s \(place) '\(file)', and later items are run again"
                     : Self.remedyByRenaming(file))
         }
         if let sealed, bytes.count < sealed {
             throw .corrupt(
                 file: file, byte: bytes.count,
-                remedy: "\(sealed - bytes.count) bytes that were there are missing: \(Self.remedyByRenaming(file))")
+                remedy: "the last \(sealed - bytes.count) bytes are missing; \(Self.remedyByRenaming(file))")
         }
         /// Whether nothing but zeros stands from `start` to the end: blocks that no write has reached.
         func isUnwritten(from start: Int) -> Bool { unsafe sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
@@ -82,7 +82,7 @@ enum Segment {
 
     /// What becomes of a file that a later one relies on: it cannot be cut, since its length is known.
     private static func remedyByRenaming(_ file: String) -> String {
-        "all that it holds is done again after: mv '\(file)' '\(file).damaged'"
+        "to run all its items again: mv '\(file)' '\(file).damaged'"
     }
 }
 
@@ -97,7 +97,7 @@ enum Segment {
 
     init(_ path: String) throws(BatchError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        guard descriptor >= 0 else { throw .system(path: path, call: "opening", number: errno) }
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system(path: path, call: "stat", number: errno) }
@@ -108,7 +108,7 @@ enum Segment {
         }
         let place = unsafe mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
         guard let place = unsafe place, unsafe place != MAP_FAILED else {
-            throw .system(path: path, call: "mapping it", number: errno)
+            throw .system(path: path, call: "mapping", number: errno)
         }
         unsafe bytes = UnsafeRawBufferPointer(start: place, count: size)
     }

@@ -103,7 +103,7 @@ package enum GlobalJobs {
             unsafe GlobalJobs.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)), isTask: false)
         }
         guard let timer = unsafe od_timer_create_elsewhere(pool, &options, { _, timer in unsafe od_timer_perform(timer) }) else {
-            trap("Task.sleep: no memory for a timer, or no thread can be started. Raise the limit.")
+            trap("Task.sleep: cannot create a timer (out of memory or threads). Raise the limit.")
         }
         unsafe od_timer_start(timer)
         unsafe od_timer_release(timer)

@@ -71,7 +71,7 @@ internal import CScheduler
         guard let limits = unsafe machine?.pointee.limits else {
             return Machine.Limits(
                 onlineCount: nil, affinityCount: nil, cpusetCount: nil, cpuCount: 1, quota: nil,
-                quotaGroup: nil, cpusetGroup: nil, note: "no memory to look at the machine"
+                quotaGroup: nil, cpusetGroup: nil, note: "out of memory while reading the machine's limits"
             )
         }
         return unsafe Machine.Limits(
@@ -91,14 +91,14 @@ internal import CScheduler
     }
 
     func explanation(requested: Int32, roundingDown: Bool) -> String {
-        guard let machine = unsafe machine else { return "no memory to look at the machine -> 1 worker" }
+        guard let machine = unsafe machine else { return "out of memory while reading the machine's limits -> 1 worker" }
         var text = [CChar](repeating: 0, count: 4 * Self.sentenceCapacity)
         _ = unsafe od_machine_describe(machine, roundingDown, requested, &text, text.count)
         return Self.string(text)
     }
 
     func plan(policy: String, workers: Int32) throws(Machine.Failure) -> Machine.Plan {
-        guard let machine = unsafe machine else { throw Machine.Failure(description: "there is no memory for a plan") }
+        guard let machine = unsafe machine else { throw Machine.Failure(description: "out of memory for a plan of the workers") }
         var reason = [CChar](repeating: 0, count: Self.sentenceCapacity)
         // An absurd number gets no arrays: the engine refuses it before it would fill them.
         let room = (1...65536).contains(workers) ? Int(workers) : 0

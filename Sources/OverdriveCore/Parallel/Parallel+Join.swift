@@ -182,7 +182,7 @@ extension Parallel {
 
     @usableFromInline
     static func trapUnfinished() -> Never {
-        trap("Parallel.join: a branch came back without a result")
+        trap("Parallel.join: a branch returned no result")
     }
 
     @usableFromInline

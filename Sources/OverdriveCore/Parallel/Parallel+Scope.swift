@@ -158,7 +158,7 @@ extension Parallel {
     @usableFromInline
     static func trapForeignScope() -> Never {
         trap(
-            "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged. Fork where it "
+            "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or replaced. Fork where it "
                 + "was opened.")
     }
 }

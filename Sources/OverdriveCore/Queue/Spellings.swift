@@ -14,7 +14,7 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
-    @available(*, unavailable, message: "write TaskQueue.concurrent(label:) for .concurrent, TaskQueue.serial(label:) for one without, and initiallyInactive: true for .initiallyInactive")
+    @available(*, unavailable, message: "write TaskQueue.concurrent(label:) for .concurrent, TaskQueue.serial(label:) without attributes, and initiallyInactive: true for .initiallyInactive")
     public convenience init(
         label: String, qos: QoS = .default, attributes: SpelledAttributes, target: TaskQueue? = nil
     ) {
@@ -28,7 +28,7 @@ extension TaskQueue {
         public static var initiallyInactive: SpelledAttributes { [] }
     }
 
-    @available(*, unavailable, message: "a time is a ContinuousClock.Instant, and .now has no brackets: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
+    @available(*, unavailable, message: "a time is a ContinuousClock.Instant, and .now takes no parentheses: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
     @discardableResult
     public func asyncAfter(
         deadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
@@ -36,7 +36,7 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
-    @available(*, unavailable, message: "there is no wall clock for timers: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
+    @available(*, unavailable, message: "timers do not use the wall clock: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
     @discardableResult
     public func asyncAfter(
         wallDeadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
@@ -47,10 +47,10 @@ extension TaskQueue {
     @available(*, unavailable, renamed: "setTarget(_:)")
     public func setTarget(queue: TaskQueue?) {}
 
-    @available(*, unavailable, message: "there is its label, TaskQueue.currentLabel, and queue.assertOnQueue()")
+    @available(*, unavailable, message: "use TaskQueue.currentLabel or queue.assertOnQueue()")
     public static var current: TaskQueue? { fatalError("unavailable") }
 
-    @available(*, unavailable, message: "a queue over a dispatch queue is made as such: write TaskQueue(queue:)")
+    @available(*, unavailable, message: "a queue gets its dispatch queue at creation: write TaskQueue(queue:)")
     public var underlyingQueue: AnyObject? {
         get { fatalError("unavailable") }
         set { fatalError("unavailable") }
@@ -77,13 +77,13 @@ extension TaskQueue {
     @available(*, unavailable, message: "write async(flags: .barrier) { … }")
     public func addBarrierBlock(_ body: @escaping @Sendable () -> Void) {}
 
-    @available(*, unavailable, message: "a queue has its label from the start: write TaskQueue.concurrent(label:) or TaskQueue.serial(label:)")
+    @available(*, unavailable, message: "a queue gets its label at creation: write TaskQueue.concurrent(label:) or TaskQueue.serial(label:)")
     public var name: String? {
         get { fatalError("unavailable") }
         set { fatalError("unavailable") }
     }
 
-    @available(*, unavailable, message: "a queue has its qos from the start: write TaskQueue(qos:)")
+    @available(*, unavailable, message: "a queue gets its qos at creation: write TaskQueue(qos:)")
     public var qualityOfService: QoS {
         get { fatalError("unavailable") }
         set { fatalError("unavailable") }
@@ -109,12 +109,12 @@ extension WaitGroup {
         qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], queue: TaskQueue, execute body: sending @escaping () -> Void
     ) {}
 
-    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
     public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
 }
 
 extension CountingSemaphore {
-    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
     public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
 }
 
@@ -124,6 +124,6 @@ extension WorkItem {
         qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], queue: TaskQueue, execute body: sending @escaping () -> Void
     ) {}
 
-    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
     public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
 }

@@ -31,7 +31,7 @@ extension TaskQueue {
         /// The queue's limit.
         public let limit: Int
 
-        public var description: String { "\(limit) closures wait on the queue \"\(label)\", as many as may" }
+        public var description: String { "the queue \"\(label)\" is full (\(limit) closures are pending)" }
     }
 
     /// A queue that holds its producers back, so that what waits never takes more than so much memory.

@@ -83,7 +83,7 @@ extension TaskQueue {
             // Another one would go on in this one's memory, which is about to go.
             if unsafe UnsafeRawPointer(handle) != UnsafeRawPointer(room.baseAddress) {
                 trap(
-                    "TaskQueue.asyncBatch(group:qos:_:): the batch was exchanged for another. Add closures to the batch "
+                    "TaskQueue.asyncBatch(group:qos:_:): the batch was replaced by another one. Add closures to the batch "
                         + "that the closure is given.")
             }
             unsafe od_batch_submit(handle)

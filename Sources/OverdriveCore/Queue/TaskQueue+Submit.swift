@@ -48,7 +48,7 @@ extension TaskQueue {
 
     @available(
         *, unavailable,
-        message: "a closure that awaits keeps no place in a queue: write Task(executorPreference: queue.taskExecutor) { … }, or give an actor the queue's actorExecutor"
+        message: "a queue's closure cannot await: write Task(executorPreference: queue.taskExecutor) { … }, or give an actor the queue's actorExecutor"
     )
     public func async(
         group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: @escaping () async -> Void

@@ -44,7 +44,7 @@ extension TaskQueue {
 
     @usableFromInline
     func syncOnDispatchQueue<R, E: Error>(flags: Flags, _ body: () throws(E) -> R) throws(E) -> R {
-        guard case .dispatch(let route) = route else { trap("TaskQueue.sync: the queue has changed its kind") }
+        guard case .dispatch(let route) = route else { trap("TaskQueue.sync: the queue no longer runs on a dispatch queue") }
         if route.isMain && TaskQueue.isOnMain {
             trap("TaskQueue.main.sync: the main thread would wait for itself. Call the function directly.")
         }

@@ -217,7 +217,7 @@ internal import Synchronization
     ///   closure.
     @discardableResult
     public func shutdown(timeout: Duration) -> ShutdownReport {
-        if isShared { trap("Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Make another Scheduler.") }
+        if isShared { trap("Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Create a Scheduler for this work.") }
         var report = od_stop_report()
         let status = unsafe od_pool_stop(handle, timeout.nanoseconds, &report)
         if status == OD_INSIDE {

@@ -79,7 +79,7 @@ extension TaskQueue {
                     unsafe Timer.of(context)?.deliver()
                 }
             }
-            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: no memory for a timer, or no thread can be started. Raise the limit.") }
+            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: cannot create a timer (out of memory or threads). Raise the limit.") }
             unsafe od_timer_start(handle)
         }
 

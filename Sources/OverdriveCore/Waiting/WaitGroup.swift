@@ -189,6 +189,6 @@ internal import CScheduler
 extension WaitGroup: CustomStringConvertible {
     /// The group in one line: how much is under way.
     public var description: String {
-        unsafe "WaitGroup (\(od_group_pending(handle)) under way)"
+        unsafe "WaitGroup (\(od_group_pending(handle)) pending)"
     }
 }

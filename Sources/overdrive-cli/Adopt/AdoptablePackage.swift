@@ -52,7 +52,7 @@ struct AdoptablePackage {
     init(_ path: String) throws(Refusal) {
         self.path = path
         guard Files.read(path + "/Package.swift") != nil else {
-            throw Refusal("\(path) has no Package.swift that can be read")
+            throw Refusal("\(path) has no readable Package.swift")
         }
         let dump = Command.run(["swift", "package", "--package-path", path, "dump-package"])
         guard dump.status == 0, let start = dump.output.firstIndex(of: UInt8(ascii: "{")) else {
@@ -61,7 +61,7 @@ struct AdoptablePackage {
         do {
             described = try JSONDecoder().decode(Description.self, from: Data(dump.output[start...]))
         } catch {
-            throw Refusal("what `swift package dump-package` says of \(path) cannot be understood: \(error)")
+            throw Refusal("the output of `swift package dump-package` for \(path) cannot be parsed: \(error)")
         }
         manifestPath = path + "/" + AdoptablePackage.selectedManifest(in: path)
     }
@@ -114,7 +114,7 @@ struct AdoptablePackage {
         guard let text = Files.read(manifestPath) else { throw Refusal("\(manifestPath) cannot be read") }
         let tools = described.toolsVersion._version.split(separator: ".").compactMap { Int($0) }
         guard let new = ManifestBlock.added(to: text, targets: targets.map(\.name), from: source, tools: tools) else {
-            throw Refusal("\(manifestPath) keeps its Package(…) in no variable: write `let package = Package(…)` first")
+            throw Refusal("\(manifestPath) does not store its Package(…) in a variable: write `let package = Package(…)` first")
         }
         return new
     }
@@ -157,7 +157,7 @@ struct AdoptablePackage {
             guard !Source.words(AliasFile.types, in: code).isEmpty else { continue }
             uses = true
             for declared in Source.topLevelTypes(of: code) where AliasFile.types.contains(declared.name) {
-                throw Refusal("\(file):\(declared.line): the target defines a \(declared.name) of its own, so nothing was changed")
+                throw Refusal("\(file):\(declared.line): the target defines a type named \(declared.name), so nothing was changed")
             }
         }
         return uses

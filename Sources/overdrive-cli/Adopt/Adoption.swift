@@ -23,7 +23,7 @@ struct Adoption {
     func adopt(_ path: String, say: (String) -> Void) throws(Refusal) -> Bool {
         let package = try AdoptablePackage(path)
         if let marked = package.markedFile() {
-            throw Refusal("\(marked) is there already, so \(path) is adopted; --undo takes that back")
+            throw Refusal("\(marked) exists, so \(path) is already adopted; use --undo to reverse it")
         }
         let targets = try package.targetsToAdopt()
         guard !targets.isEmpty else {
@@ -53,7 +53,7 @@ struct Adoption {
         let after = Build.run(in: path)
         let new = after.errors.filter { !before.contains($0) }
         for error in new { say(error) }
-        if !after.succeeded, new.isEmpty { say("it does not build any more: \(after.summary)") }
+        if !after.succeeded, new.isEmpty { say("the package no longer builds: \(after.summary)") }
         return walls.isEmpty && after.succeeded
     }
 
@@ -68,7 +68,7 @@ struct Adoption {
                 if changes { try Files.remove(file) }
             } else if let rest = ManifestBlock.removed(from: text) {
                 found = true
-                say("\(changes ? "took the block out of" : "would take the block out of") \(file)")
+                say("\(changes ? "removed the block from" : "would remove the block from") \(file)")
                 if changes { try Files.write(rest, to: file) }
             }
         }

@@ -11,7 +11,7 @@ struct Command {
 
     var summary: String {
         let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
-        return String(lines.first { $0.contains("error:") } ?? lines.last ?? "it said nothing")
+        return String(lines.first { $0.contains("error:") } ?? lines.last ?? "it printed nothing")
     }
 
     static func run(_ words: [String]) -> Command {

@@ -28,7 +28,7 @@ enum Files {
 
     /// The Swift files below a directory, but for what is hidden.
     static func sources(below path: String) throws(Refusal) -> [String] {
-        guard isDirectory(path) else { throw Refusal("\(path) is no directory that can be read") }
+        guard isDirectory(path) else { throw Refusal("\(path) is not a readable directory") }
         var found: [String] = []
         for name in names(in: path) where !name.hasPrefix(".") {
             let whole = path + "/" + name

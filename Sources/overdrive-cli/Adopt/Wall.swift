@@ -14,12 +14,12 @@ struct Wall {
             (
                 "dispatch_",
                 #/\bdispatch_(?:async|sync|barrier|after|apply|group|semaphore|source|queue|get|main|once|io|data|block)\w*\s*\(/#,
-                "the C functions know Dispatch's own objects alone: use the Swift types"
+                "the C functions accept only Dispatch's objects: use the Swift types"
             ),
             (
                 "addObserver",
                 #/\baddObserver\s*\([^)]*\bqueue\s*:(?!\s*nil\b)/#,
-                "NotificationCenter takes Foundation's OperationQueue: pass nil, and submit to the queue inside of the closure"
+                "NotificationCenter takes Foundation's OperationQueue: pass nil, and submit to the queue inside the closure"
             ),
             (
                 "delegateQueue",
@@ -29,12 +29,12 @@ struct Wall {
             (
                 "shutdownGracefully",
                 #/\bshutdownGracefully\s*\(\s*queue\s*:/#,
-                "NIO takes a queue of Dispatch's: pass queue.underlying"
+                "NIO takes a Dispatch queue: pass queue.underlying"
             ),
             (
                 "deallocator",
                 #/\bdeallocator\s*:\s*\.custom\s*\((?!\s*nil\b)/#,
-                "DispatchData takes a queue of Dispatch's: pass queue.underlying"
+                "DispatchData takes a Dispatch queue: pass queue.underlying"
             ),
             (
                 "Foundation.",
@@ -67,7 +67,7 @@ struct Wall {
             ),
             (
                 "relativePriority", #/\brelativePriority\s*:(?!\s*0\b)/#,
-                "differs: a relative priority is kept, and orders nothing"
+                "differs: a relative priority is stored without effect"
             ),
             ("assignCurrentContext", #/\.assignCurrentContext\b/#, "differs: the flag has no effect"),
         ]

@@ -8,36 +8,36 @@ internal import OverdriveCore
 struct BatchSetup: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Keeps what has ended in this directory; the same command again goes on from there.",
+            "Records finished items in this directory; the same command resumes from there.",
             valueName: "dir"))
     var journal: PathArgument?
 
     @Option(
         help: ArgumentHelp(
-            "Does only this part of the job, such as 3/16; /16 takes the index of the array job.",
+            "Runs only this shard of the job, such as 3/16; /16 takes the index from the array job.",
             valueName: "i/n"))
     var shard: String?
 
     @Option(
         help: ArgumentHelp(
-            "Divides the job between so many processes on this machine, 1 to 1024.", valueName: "n"))
+            "Divides the job between N processes on this machine, 1 to 1024.", valueName: "n"))
     var processes: Int?
 
     @Option(
         help: ArgumentHelp(
-            "What is told on standard error meanwhile: auto, bar, json or none.", valueName: "kind"))
+            "Shows progress on standard error: auto, bar, json or none.", valueName: "kind"))
     var progress: ProgressKind = .auto
 
     @Option(
-        help: ArgumentHelp("Writes the report to this file: JSON where it ends in .json.", valueName: "file"))
+        help: ArgumentHelp("Writes the report to this file: JSON if the name ends in .json.", valueName: "file"))
     var report: PathArgument?
 
-    @Flag(help: "Tries once more what an earlier run gave up.")
+    @Flag(help: "Retries items that an earlier run gave up.")
     var retryFailed = false
 
     @Option(
         help: ArgumentHelp(
-            "In a Slurm job that nears its time limit (SIGUSR1), or finds its journal held: has it queued again, so many times at most.",
+            "Requeues a Slurm job near its time limit (SIGUSR1), or whose journal is held, at most this many times.",
             valueName: "n")
     )
     var requeue = 0
@@ -64,7 +64,7 @@ struct BatchSetup: ParsableArguments {
             }
             guard journal != nil, shard == nil, report == nil else {
                 throw ValidationError(
-                    "--processes needs a --journal, and goes with neither --shard nor --report.")
+                    "--processes needs a --journal, and cannot be combined with --shard or --report.")
             }
         }
         if requeue < 0 { throw ValidationError("--requeue takes a number of 0 or more, not \(requeue).") }
@@ -113,7 +113,7 @@ struct BatchSetup: ParsableArguments {
         output.flush()
         if report.cutOff > 0 {
             StandardError.say(
-                "the journal ended in the middle of a record: \(report.cutOff) bytes do not count, and what was in them was done again"
+                "the journal ended in the middle of a record: \(report.cutOff) bytes were ignored, and their items were run again"
             )
         }
         if let place = self.report {
@@ -130,7 +130,7 @@ struct BatchSetup: ParsableArguments {
         if let status = output.status { return status }
         guard report.ending == .interrupted || output.error == EINTR else { return nil }
         for name in report.stuck { StandardError.say(name, "did not end in time") }
-        let hint = journal == nil ? "" : "; the same command goes on from here"
+        let hint = journal == nil ? "" : "; run the same command again to resume"
         if let code, StopSignals.received == nil {
             StandardError.say(
                 "halted: \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done\(hint)")

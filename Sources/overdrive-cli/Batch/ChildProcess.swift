@@ -21,7 +21,7 @@ enum ChildProcess {
 
         /// What is said of a command that failed.
         var sentence: String {
-            if askedTerminal { return "asked for the terminal, which no command has here: give it its input as a file" }
+            if askedTerminal { return "asked for the terminal, which commands cannot use here: give it its input as a file" }
             return signal == 0 ? "exit code \(exitCode)" : "ended by \(String(cString: strsignal(Int32(signal))))"
         }
 

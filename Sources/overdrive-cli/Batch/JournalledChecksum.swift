@@ -18,7 +18,7 @@ struct JournalledChecksum {
         guard let directory = setup.directory else { return .usage }
         guard !paths.contains(Roots.standardInput) else {
             throw BatchRefusal(
-                .usage, "- is standard input, which no later run can read again: leave out --journal; a file of that name is ./-")
+                .usage, "- is standard input, which a later run cannot read again: leave out --journal; write ./- for a file of that name")
         }
         let manifest = try Self.freeze(paths, selection, in: directory)
         if let processes = setup.processes { return try Processes.run(processes, journal: directory, input: input) }

@@ -74,11 +74,11 @@ struct Manifest: RandomAccessCollection, Sendable {
     }
 
     private static func keep(_ text: Bytes, at path: String, in directory: String) throws(BatchRefusal) {
-        guard Folder.make(directory) else { throw .system(directory, "making it", .output) }
+        guard Folder.make(directory) else { throw .system(directory, "creation", .output) }
         // Written whole under another name: nobody ever sees half a list. Who comes second takes the first one's.
         let draft = "\(path).\(getpid())"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard file >= 0 else { throw .system(draft, "making it") }
+        guard file >= 0 else { throw .system(draft, "creation") }
         let error = StandardStreams.write(text[...], to: file) { false }
         let isSafe = error == 0 && fsync(file) == 0
         if error != 0 { errno = error }
@@ -87,7 +87,7 @@ struct Manifest: RandomAccessCollection, Sendable {
             throw .system(draft, "writing")
         }
         defer { unlink(draft) }
-        guard link(draft, path) == 0 || errno == EEXIST else { throw .system(path, "making it") }
+        guard link(draft, path) == 0 || errno == EEXIST else { throw .system(path, "creation") }
         Folder.synchronise(above: Bytes(ascii: path))
     }
 
@@ -96,13 +96,13 @@ struct Manifest: RandomAccessCollection, Sendable {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
             if errno == ENOENT { return nil }
-            throw .system(path, "opening it")
+            throw .system(path, "opening")
         }
         defer { close(file) }
         guard let text = readAll(file) else { throw .system(path, "reading") }
         guard let manifest = Manifest(text) else {
             throw BatchRefusal(
-                .data, "\(path): damaged, so nothing was done: start over with another journal")
+                .data, "\(path): damaged, so nothing was done: use another journal")
         }
         return manifest
     }

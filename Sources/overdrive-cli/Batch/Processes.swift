@@ -12,7 +12,7 @@ enum Processes {
         let wakeup: Wakeup
         do throws(SystemError) { wakeup = try Wakeup() } catch {
             errno = error.number
-            throw .system("a pipe", "making it")
+            throw .system("a pipe", "creation")
         }
         wakeup.listenToInterrupts()
         let words = try RunWords.ofProcess
@@ -42,7 +42,7 @@ enum Processes {
         // Up to 63 items failed: the merge names them again. More is no matter of items.
         if worst >= ExitStatus.usage.rawValue {
             StandardError.say(
-                "a shard ended with code \(worst): call the same command again, and it goes on from there")
+                "a shard ended with code \(worst): run the same command again to resume")
             exit(worst)
         }
         return try MergeCommand.merge(journal, output: nil)
@@ -101,7 +101,7 @@ enum Processes {
 
     private static func inMemory(_ bytes: Bytes) throws(BatchRefusal) -> Int32 {
         let file = ChildProcess.namelessFile("input")
-        guard file >= 0 else { throw .system("a file without a name", "making it", .system) }
+        guard file >= 0 else { throw .system("a file without a name", "creation", .system) }
         errno = StandardStreams.write(bytes[...], to: file) { false }
         guard errno == 0 else { throw .system("a file without a name", "writing", .system) }
         return file
@@ -129,7 +129,7 @@ enum Processes {
         var process = pid_t()
         let error = posix_spawn(&process, "/proc/self/exe", &actions, &attributes, arguments, environ)
         errno = error
-        guard error == 0 else { throw .system("a further process", "starting it") }
+        guard error == 0 else { throw .system("a further process", "start") }
         return process
     }
 }

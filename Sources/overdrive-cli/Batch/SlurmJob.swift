@@ -54,7 +54,7 @@ enum SlurmJob {
         let restarts = number("SLURM_RESTART_COUNT").flatMap { Int($0) } ?? 0
         guard restarts < limit else {
             StandardError.say(
-                "this job was queued again \(restarts) times, so not once more: submit it again by hand")
+                "this job was already requeued \(restarts) times: submit it again by hand")
             return
         }
         var name = job
@@ -64,7 +64,7 @@ enum SlurmJob {
         do throws(BatchRefusal) {
             _ = try ask(["scontrol", "requeue", name])
         } catch {
-            StandardError.say("cannot have \(name) queued again: \(error.sentence)")
+            StandardError.say("cannot requeue \(name): \(error.sentence)")
         }
     }
 }

@@ -56,7 +56,7 @@ struct Audit {
                 isEmpty = false
                 if selection.excludes(path: line.name) { continue }
                 guard listed.add(line.name, line.digest) else {
-                    throw BatchRefusal(.data, "\(list): digests of two algorithms, which no one run makes: audit each by itself")
+                    throw BatchRefusal(.data, "\(list): digests of two algorithms: audit one algorithm at a time")
                 }
             case .success(nil): break reading
             case .failure(let error): throw BatchRefusal(.noInput, "\(list): \(sentence(forError: error.number))")

@@ -104,7 +104,7 @@ struct ChecksumJob {
         for path in reader.damaged.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
             StandardError.say(
                 path,
-                "damaged: its content is not what the cache has, and its time of modification is; the cache keeps the old digest"
+                "damaged: its content differs from the cache, but its modification time does not; the cache keeps the old digest"
             )
         }
         do throws(BatchRefusal) { try cache.save() } catch {

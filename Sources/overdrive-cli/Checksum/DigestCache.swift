@@ -89,14 +89,14 @@ final class DigestCache: Sendable {
         let name = String(decoding: path.printable, as: UTF8.self)
         let file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
         guard file >= 0 else {
-            guard errno == ENOENT else { throw .system(name, "opening it") }
+            guard errno == ENOENT else { throw .system(name, "opening") }
             (text, count) = ([], 0)
             return
         }
         defer { close(file) }
         guard let text = Manifest.readAll(file) else { throw .system(name, "reading") }
         if let other = Algorithm.allCases.first(where: { $0 != algorithm && text.starts(with: Self.mark($0)) }) {
-            throw BatchRefusal(.data, "\(name): a cache of \(other) digests, not of \(algorithm): name another file")
+            throw BatchRefusal(.data, "\(name): the cache has \(other) digests, not \(algorithm): name another file")
         }
         let records = text.count - mark.count - 4
         let isWhole =
@@ -108,7 +108,7 @@ final class DigestCache: Sendable {
                         littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 4, as: UInt32.self))
             }
         guard isWhole else {
-            throw BatchRefusal(.data, "\(name): no cache, or damaged: name another file, or remove this one")
+            throw BatchRefusal(.data, "\(name): not a cache, or damaged: name another file, or remove this one")
         }
         self.text = text
         count = records / recordSize
@@ -190,7 +190,7 @@ final class DigestCache: Sendable {
         let draft = path + Bytes(ascii: ".\(getpid())")
         let name = String(decoding: path.printable, as: UTF8.self)
         let file = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
-        guard file >= 0 else { throw .system(name, "making it", .output) }
+        guard file >= 0 else { throw .system(name, "creation", .output) }
         let error = StandardStreams.write(bytes[...], to: file) { false }
         if error != 0 { errno = error }
         guard error == 0, fsync(file) == 0, close(file) == 0,

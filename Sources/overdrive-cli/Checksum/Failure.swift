@@ -12,7 +12,7 @@ struct Failure: Error {
 
     var sentence: String {
         switch number {
-        case Self.specialFile: "no regular file, so not read; what it gives is summed by: overdrive checksum - <FILE"
+        case Self.specialFile: "not a regular file, so not read; to sum its content: overdrive checksum - <FILE"
         case Self.linkedDirectory: "a symbolic link to a directory, not followed; to read that directory, end the path with a slash"
         default: overdrive_cli.sentence(forError: number)
         }

@@ -5,12 +5,12 @@ internal import ArgumentParser
 struct AdoptCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "adopt",
-        abstract: "Moves a package that uses Dispatch and OperationQueue over to Overdrive, and back.",
+        abstract: "Moves a package from Dispatch and OperationQueue to Overdrive, and back.",
         discussion: """
-            Each target that names a queue, a group or an operation gets one file, OverdriveAdopted.swift, which gives \
-            Overdrive's types those names; the manifest that the toolchain selects gets a marked block. Nothing else \
-            changes. It builds the package before and after, and reports each new error of the compiler and each place \
-            that stays with Dispatch or Foundation, with file and line.
+            Each target that names a queue, a group or an operation gets one file, OverdriveAdopted.swift, with aliases \
+            for Overdrive's types. The manifest that the toolchain selects gets a marked block. Nothing else \
+            changes. The command builds the package before and after. It reports each new compiler error and each \
+            place that stays with Dispatch or Foundation, with file and line.
 
             \(ExitStatus.help)
             """
@@ -19,13 +19,13 @@ struct AdoptCommand: ParsableCommand {
     @Argument(help: "The package's directory.")
     var path: String
 
-    @Option(help: ArgumentHelp("Where Overdrive comes from: a checkout, or a repository.", valueName: "path|url"))
+    @Option(help: ArgumentHelp("The source of Overdrive: a checkout or a repository.", valueName: "path|url"))
     var from: String?
 
-    @Flag(help: "Says what would change, and changes nothing.")
+    @Flag(help: "Prints what would change, and changes nothing.")
     var dryRun = false
 
-    @Flag(help: "Takes out exactly what was written before.")
+    @Flag(help: "Removes exactly what was written before.")
     var undo = false
 
     @Flag(inversion: .prefixedNo, help: "Builds the package before and after.")
@@ -33,7 +33,7 @@ struct AdoptCommand: ParsableCommand {
 
     func validate() throws {
         if undo, from != nil { throw ValidationError("--undo takes no --from: it only removes what was written") }
-        if !undo, from == nil { throw ValidationError("say with --from where Overdrive comes from: a checkout, or a URL") }
+        if !undo, from == nil { throw ValidationError("name the source of Overdrive with --from: a checkout or a URL") }
     }
 
     func run() throws {
@@ -46,7 +46,7 @@ struct AdoptCommand: ParsableCommand {
             }
             let source = PackageSource(from, absolute: Files.absolute)
             if case .path(let checkout) = source, Files.read(checkout + "/Package.swift") == nil {
-                throw Refusal("\(from) has no Package.swift, so it is no checkout of Overdrive")
+                throw Refusal("\(from) has no Package.swift, so it is not a checkout of Overdrive")
             }
             let adoption = Adoption(source: source, changes: !dryRun, builds: build)
             if try !adoption.adopt(package, say: say) { throw ExitCode(ExitStatus.someFailed.rawValue) }

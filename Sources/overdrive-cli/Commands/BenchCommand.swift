@@ -8,25 +8,25 @@ struct BenchCommand: ParsableCommand {
         commandName: "bench",
         abstract: "Compares Overdrive with libdispatch on this machine, in one process.",
         discussion: """
-            Each round asks both the same questions in turn, so that a machine that is busy for a while \
-            slows both down. A ratio is libdispatch's time over Overdrive's; bars are judged by the minima.
+            Each round measures both libraries one after the other, so a machine that is busy for a while \
+            slows both down. A ratio is libdispatch's time divided by Overdrive's. The fastest rounds decide whether a limit is met.
 
             \(ExitStatus.help)
             """
     )
 
-    @Option(help: ArgumentHelp("How many rounds, 1 to 1000.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of rounds, 1 to 1000.", valueName: "number"))
     var rounds = 10
 
-    @Option(help: ArgumentHelp("Closures of one measurement, 1,000 to 10,000,000.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of closures per measurement, 1,000 to 10,000,000.", valueName: "number"))
     var closures = 1_000_000
 
     @Option(
         help: ArgumentHelp(
-            "Overdrive's workers, 1 to 1024; otherwise as many as the machine gives.", valueName: "number"))
+            "Overdrive's workers, 1 to 1024; by default one per usable CPU.", valueName: "number"))
     var workers: Int?
 
-    @Option(help: ArgumentHelp("Only comparisons whose name contains this.", valueName: "text"))
+    @Option(help: ArgumentHelp("Runs only comparisons whose name contains this text.", valueName: "text"))
     var only: String?
 
     @Flag(help: "Prints one JSON object.")

@@ -8,34 +8,34 @@ struct ChecksumCommand: ParsableCommand {
         commandName: "checksum",
         abstract: "Prints a checksum of every file under the paths, as sha256sum does, in order of path.",
         discussion: """
-            Files are the ones that `find PATH -type f` names: under a PATH, symbolic links are not followed and \
-            special files are passed over. A PATH that is a link to a file is read; one that is a link to a \
-            directory is followed when it ends with a slash, and fails without one. - is standard input. Each file is listed once. \
-            A file that cannot be read is reported at the end; all others are done. File names may be any \
-            bytes; paths may be of any length.
+            The command reads the files that `find PATH -type f` names. Under a PATH, it follows no symbolic links and \
+            skips special files. A PATH that is a link to a file is read. A PATH that is a link to a directory is followed \
+            if it ends with a slash, and fails otherwise. - is standard input. Each file is listed once. \
+            Unreadable files are reported at the end; all others are read. File names may be any \
+            bytes; paths may have any length.
 
-            On a terminal a bar shows how far the job is. Ctrl-C stops it, after the results that are \
-            complete up to then.
+            On a terminal, a bar shows the progress. Ctrl-C stops the job after printing the results that are \
+            complete.
 
-            With --journal, a list of the files is kept when the job begins, and each digest when it is known: killed \
-            and called again, the command does the rest and prints all of it. With --shard, several processes or \
-            nodes do a part each and print nothing; overdrive merge prints the whole. Standard input (-) is no item of a journal.
+            With --journal, the list of files is stored when the job begins, and each digest when it is known. After a \
+            kill, the same command does the rest and prints everything. With --shard, several processes or \
+            nodes do a part each and print nothing; overdrive merge prints the whole. Standard input (-) cannot be in a journal.
 
-            With --cache, a file is read only if its device, inode, size or times are not what they were, or not older \
-            than the reading. A file whose content has changed under an unchanged time of modification is damaged: it is \
+            With --cache, a file is read only if its device, inode, size or times have changed, or are not older \
+            than the last reading. If the content has changed but the modification time has not, the file is damaged: it is \
             named, with code 1, and the cache keeps the old digest.
 
-            With --check, each PATH is a list that this command, sha256sum, sha512sum, sha1sum, md5sum or xxhsum wrote. Says for \
-            each file whether it still matches; here links are followed. Each line says what made it.
+            With --check, each PATH is a list that this command, sha256sum, sha512sum, sha1sum, md5sum or xxhsum wrote. Prints for \
+            each file whether it still matches, and follows links. The form of each line shows its algorithm.
 
-            With --audit, walks the paths and prints what differs from such a list of them: changed, extra, missing, \
+            With --audit, walks the paths and prints what differs from a list of them: changed, extra, missing, \
             moved (the content of a missing file under another name) and unreadable.
 
-            With --json, prints an object on a line for each file: path (and path_hex, where it is no UTF-8), algorithm \
-            and digest, or error; with --check and --audit: path and result, and of a changed file algorithm, expected and digest.
+            With --json, prints an object on a line for each file: path (and path_hex, if it is not UTF-8), algorithm \
+            and digest, or error. With --check and --audit: path and result; for a changed file also algorithm, expected and digest.
 
-            sha512 is that of sha512sum. xxh3 is XXH3 with 64 bits, in the form that xxhsum reads: many times as fast, for \
-            damage and not for deceit.
+            sha512 prints what sha512sum prints. xxh3 is XXH3 with 64 bits, in the form that xxhsum reads: many times as fast, but it \
+            detects only accidental damage, not tampering.
 
             \(ExitStatus.help)
             """
@@ -50,24 +50,24 @@ struct ChecksumCommand: ParsableCommand {
     @Option(
         name: [.customShort("j"), .long],
         help: ArgumentHelp(
-            "How many files to read at the same time, 1 to \(EngineName.mostJobs).", valueName: "n"))
+            "Reads this many files at the same time, 1 to \(EngineName.mostJobs).", valueName: "n"))
     var jobs: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Says what differs from this list of the paths, or from several; - is standard input.", valueName: "file"))
+            "Prints what differs from this list of the paths, or from several lists; - is standard input.", valueName: "file"))
     var audit: [PathArgument] = []
 
-    @Option(help: "What the checksum is: sha256, sha512 or xxh3; otherwise sha256, or what the list has.")
+    @Option(help: "The algorithm: sha256, sha512 or xxh3; by default that of the list, or sha256.")
     var algorithm: Algorithm?
 
-    @Flag(help: "Prints JSON, an object on each line, errors included.")
+    @Flag(help: "Prints a JSON object on each line, also for errors.")
     var json = false
 
     @Flag(help: "Prints lines of BSD's form: SHA256 (name) = digest.")
     var tag = false
 
-    @Flag(name: [.customShort("z"), .long], help: "Ends each line with a zero byte, and escapes no name.")
+    @Flag(name: [.customShort("z"), .long], help: "Ends each line with a zero byte, and does not escape names.")
     var zero = false
 
     @Flag(name: [.customShort("b"), .long], help: "Marks each name with an asterisk, as sha256sum --binary does.")
@@ -75,41 +75,41 @@ struct ChecksumCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Passes over names under a PATH that match this pattern of the shell, or paths if it has a slash; may be repeated.",
+            "Skips names under a PATH that match this shell pattern, or paths if it has a slash; may be repeated.",
             valueName: "pattern"))
     var exclude: [PathArgument] = []
 
-    @Option(help: ArgumentHelp("Passes over files under a PATH that are smaller: bytes, or with K, M, G or T.", valueName: "size"))
+    @Option(help: ArgumentHelp("Skips files under a PATH that are smaller: bytes, or with K, M, G or T.", valueName: "size"))
     var minSize: SizeArgument?
 
-    @Option(help: ArgumentHelp("Passes over files under a PATH that are larger: bytes, or with K, M, G or T.", valueName: "size"))
+    @Option(help: ArgumentHelp("Skips files under a PATH that are larger: bytes, or with K, M, G or T.", valueName: "size"))
     var maxSize: SizeArgument?
 
-    @Flag(help: "Says at the end how many files and bytes were read, and how fast.")
+    @Flag(help: "Prints at the end how many files and bytes were read, and how fast.")
     var summary = false
 
-    @Option(help: "What runs the job.")
+    @Option(help: "Runs the job on this engine.")
     var engine: EngineName = .overdrive
 
-    @Flag(help: "Prints on standard error what the job and its engine counted.")
+    @Flag(help: "Prints the counts of the job and its engine on standard error.")
     var stats = false
 
     @Flag(help: "Shows no bar on a terminal.")
     var noProgress = false
 
-    @Flag(help: "With --check: says nothing of files that match.")
+    @Flag(help: "With --check: prints nothing for files that match.")
     var quiet = false
 
     @Flag(help: "With --check: prints nothing; the exit code tells.")
     var status = false
 
-    @Flag(name: [.customShort("w"), .long], help: "With --check: names each line that is no checksum.")
+    @Flag(name: [.customShort("w"), .long], help: "With --check: names each line that is not a checksum.")
     var warn = false
 
-    @Flag(help: "With --check: fails when a line is no checksum.")
+    @Flag(help: "With --check: fails if a line is not a checksum.")
     var strict = false
 
-    @Flag(help: "With --check: passes over files that do not exist.")
+    @Flag(help: "With --check: skips files that do not exist.")
     var ignoreMissing = false
 
     @Option(
@@ -121,7 +121,7 @@ struct ChecksumCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Reads only what has changed since this cache was written, and writes it anew.", valueName: "file"
+            "Reads only files that have changed since this cache was written, and updates the cache.", valueName: "file"
         ))
     var cache: PathArgument?
 
@@ -137,15 +137,15 @@ struct ChecksumCommand: ParsableCommand {
         if !check {
             if quiet || status || warn || strict || ignoreMissing {
                 throw ValidationError(
-                    "--quiet, --status, --warn, --strict and --ignore-missing go with --check.")
+                    "--quiet, --status, --warn, --strict and --ignore-missing need --check.")
             }
         } else if batch.journal != nil {
-            throw ValidationError("--check keeps no --journal.")
+            throw ValidationError("--check cannot be combined with --journal.")
         } else if pathList != nil {
             throw ValidationError("--check cannot be combined with --files0-from: name the lists.")
         }
         if !audit.isEmpty, check || batch.journal != nil {
-            throw ValidationError("--audit goes with neither --check nor --journal.")
+            throw ValidationError("--audit cannot be combined with --check or --journal.")
         }
         if tag || zero || binary, check || json || !audit.isEmpty {
             throw ValidationError("--tag, --zero and --binary cannot be combined with --check, --audit or --json.")
@@ -169,16 +169,16 @@ struct ChecksumCommand: ParsableCommand {
     func run() throws {
         // Not in `validate`, which would hide what is wrong with an unknown option.
         if cache != nil, batch.journal != nil || check {
-            throw ValidationError("--cache goes with neither --journal nor --check.")
+            throw ValidationError("--cache cannot be combined with --journal or --check.")
         }
         if batch.journal != nil, engine != .overdrive {
-            throw ValidationError("--journal goes with --engine overdrive.")
+            throw ValidationError("--journal needs --engine overdrive.")
         }
         if stats, batch.journal != nil {
-            throw ValidationError("--stats goes not with --journal: --report says what was counted.")
+            throw ValidationError("--stats cannot be combined with --journal: use --report.")
         }
         if batch.journal == nil, batch.report != nil || batch.progress != .auto {
-            throw ValidationError("--report and --progress go with --journal.")
+            throw ValidationError("--report and --progress need --journal.")
         }
         if paths.isEmpty, pathList == nil {
             throw ValidationError("checksum needs a PATH to read, or a list to --check.")
@@ -261,7 +261,7 @@ struct ChecksumCommand: ParsableCommand {
             let isStandardInput = path == Roots.standardInput
             let name = isStandardInput ? "standard input" : String(decoding: path.printable, as: UTF8.self)
             let file = isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
-            guard file >= 0 else { throw .system(name, "opening it") }
+            guard file >= 0 else { throw .system(name, "opening") }
             try audit.add(LineReader(descriptor: file), named: name, selection)
         }
         return audit
@@ -285,7 +285,7 @@ struct ChecksumCommand: ParsableCommand {
         if pathList.bytes != Roots.standardInput {
             file = pathList.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
             guard file >= 0 else {
-                throw .system(String(decoding: pathList.bytes.printable, as: UTF8.self), "opening it")
+                throw .system(String(decoding: pathList.bytes.printable, as: UTF8.self), "opening")
             }
         }
         guard let text = Manifest.readAll(file) else { throw .system("the list of paths", "reading", .noInput) }

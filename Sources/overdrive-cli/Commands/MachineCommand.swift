@@ -6,11 +6,11 @@ internal import OverdriveCore
 struct MachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "machine",
-        abstract: "Prints what was found of this machine, and how many workers follow from it.",
+        abstract: "Prints what was found about this machine, and the number of workers.",
         discussion: """
             The number of workers is that of the usable CPUs (affinity mask and cpuset), or the tightest \
-            cgroup quota rounded up where that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT take part, \
-            except for the copy of another machine.
+            cgroup quota rounded up if that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT apply, \
+            except with --root.
 
             \(ExitStatus.help)
             """
@@ -21,7 +21,7 @@ struct MachineCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Reads another machine's copy: a directory with a proc and a sys.", valueName: "path"))
+            "Describes the machine whose /proc and /sys were copied to this directory.", valueName: "path"))
     var root: String?
 
     func validate() throws {

@@ -10,10 +10,10 @@ struct MergeCommand: ParsableCommand {
         commandName: "merge",
         abstract: "Prints the outputs of a job's shards in the order of its items.",
         discussion: """
-            DIR is the --journal of checksum or run. Items that nobody did, or that two shards did, are named, and \
-            nothing is printed then.
+            DIR is the --journal of checksum or run. If an item is missing, or two shards did it, the item is named and \
+            nothing is printed.
 
-            EXIT CODES: 0 all there; 1 some items had failed: they are named; 65 items are missing or double, or a \
+            EXIT CODES: 0 complete; 1 some items had failed, and are named; 65 items are missing or double, or a \
             journal is damaged; 66 no journal; 73 read-only file system; \
             74 the results could not be written.
             """
@@ -23,7 +23,7 @@ struct MergeCommand: ParsableCommand {
     var directory: PathArgument
 
     @Option(
-        help: ArgumentHelp("Writes to this file, which is there only when it is whole.", valueName: "file"))
+        help: ArgumentHelp("Writes to this file, which appears only when it is complete.", valueName: "file"))
     var output: PathArgument?
 
     func run() throws {
@@ -77,7 +77,7 @@ struct MergeCommand: ParsableCommand {
                 descriptor = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
             }
             guard descriptor >= 0 else {
-                throw .system(String(decoding: draft.printable, as: UTF8.self), "making it")
+                throw .system(String(decoding: draft.printable, as: UTF8.self), "creation")
             }
         }
         let results = OrderedOutput(descriptor: descriptor)

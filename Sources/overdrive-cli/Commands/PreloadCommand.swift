@@ -5,13 +5,13 @@ internal import ArgumentParser
 struct PreloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "preload",
-        abstract: "Runs a program with Swift's tasks on Overdrive's workers, its source unchanged.",
+        abstract: "Runs a program's Swift tasks on Overdrive's workers, without a change to its source.",
         discussion: """
             Example: overdrive preload -- ./server --port 8080
 
-            The program and what it starts inherit LD_PRELOAD; those without Swift's concurrency runtime start as \
-            ever. A fully static program, or one linked with -static-stdlib, cannot be reached: that is said, and it \
-            runs as it is. The exit code is the program's own; 64 or 71 where it could not be started.
+            The program and its child processes inherit LD_PRELOAD. Programs without Swift's concurrency runtime run \
+            as usual. A fully static program, or one linked with -static-stdlib, also runs as usual, after a \
+            warning. The exit code is the program's, or 64 or 71 if it could not be started.
 
             \(ExitStatus.help)
             """
@@ -19,7 +19,7 @@ struct PreloadCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The library that scripts/build-preload has made; otherwise it is looked for beside this command.",
+            "The library that scripts/build-preload built; by default the one beside this command.",
             valueName: "path"))
     var library: PathArgument?
 

@@ -11,40 +11,40 @@ struct RunCommand: ParsableCommand {
         abstract: "Runs a command for each item, several at a time, as xargs -P and GNU parallel do.",
         usage: "overdrive run [options] COMMAND … {} … [::: ITEM …]",
         discussion: """
-            {} in a word of COMMAND is the item; without a place for the item, the item is the last word. No shell reads \
-            COMMAND; --shell 'TEXT' is for one. Options end at the first word of COMMAND, or at --.
+            {} in a word of COMMAND is replaced by the item. Without a placeholder, the item is appended as the last word. No shell reads \
+            COMMAND; for a shell, use --shell 'TEXT'. Options end at the first word of COMMAND, or at --.
 
             PLACES: {.} the item without its extension; {/} its name; {//} its folder; {/.} its name without extension; \
-            {#} its number; {%} the place that it runs in; {1} to {n} the value of each source, with several sources, -n or \
-            --colsep. --plain keeps {} alone, -I STR takes STR in its place.
+            {#} its number; {%} its job slot; {1} to {n} the value of each source, with several sources, -n or \
+            --colsep. --plain replaces only {}; -I STR replaces STR instead of {}.
 
             ITEMS: the words after :::, the lines of the files after ::::, the lines of --items, or those of standard input. \
-            Several ::: give each combination; :::+ and ::::+ go along with the source before. \\::: is the word itself.
+            Several ::: give each combination; :::+ and ::::+ are paired with the source before. \\::: is the word :::.
 
-            Each command's output is kept until the command ends, and printed in the order of the items. With --journal the \
-            same command line runs only the rest, and prints all of it. A command that was under way when this process was \
-            killed is run again. Variables: OVERDRIVE_SEQ is the item's number, OVERDRIVE_SLOT its place.
+            Each command's output is kept until the command ends, and printed in the order of the items. With --journal, the \
+            same command line runs only the unfinished items, and prints all outputs. A command that was running when this process was \
+            killed is run again. Variables: OVERDRIVE_SEQ is the item's number, OVERDRIVE_SLOT its job slot.
 
-            EXIT CODES: 0 all succeeded; 1 to 62 so many failed; 63 more did; 64 wrong usage; 65 the journal is of \
-            something else or damaged; 66 no such file; 71 no resources; 73 a read-only file system; 74 the results or the \
+            EXIT CODES: 0 all succeeded; 1 to 62 the number of failed commands; 63 more failed; 64 wrong usage; 65 the journal belongs \
+            to another job or is damaged; 66 no such file; 71 no resources; 73 a read-only file system; 74 the results or the \
             journal could not be written, as on a full disk; 75 another process writes the journal; 126 COMMAND cannot be \
-            executed; 127 no such COMMAND; 130 interrupted; with --halt that of the command that ended the run.
+            executed; 127 no such COMMAND; 130 interrupted; with --halt, the code of the command that ended the run.
             """
     )
 
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "Runs so many commands at a time: N up to \(EngineName.mostJobs), N% of the CPUs, +N or -N beside them; also -P.",
+            "Runs this many commands at a time: N up to \(EngineName.mostJobs), N% of the CPUs, or the CPUs +N or -N; also -P.",
             valueName: "n"))
     var jobs: String?
 
-    @Flag(name: [.customShort("0"), .customLong("null")], help: "Takes a zero byte as the end of an item.")
+    @Flag(name: [.customShort("0"), .customLong("null")], help: "Ends each item at a zero byte.")
     var null = false
 
     @Option(
         name: [.customShort("d"), .long],
-        help: ArgumentHelp("Takes this text as the end of an item; \\n, \\t and \\0 are read.", valueName: "text"))
+        help: ArgumentHelp("Ends each item at this text; \\n, \\t and \\0 are escapes.", valueName: "text"))
     var delimiter: String?
 
     @Option(
@@ -54,15 +54,15 @@ struct RunCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("n"), .long],
-        help: ArgumentHelp("Gives each command so many items; also -N.", valueName: "n"))
+        help: ArgumentHelp("Passes up to this many items to each command; also -N.", valueName: "n"))
     var maxArgs = 1
 
-    @Flag(help: "Gives each command as many items as 96 KiB hold.")
+    @Flag(help: "Passes as many items to each command as fit in 96 KiB.")
     var xargs = false
 
     @Option(
         name: [.customShort("E"), .long],
-        help: ArgumentHelp("Takes this item as the end of the list.", valueName: "text"))
+        help: ArgumentHelp("Ends the list at this item.", valueName: "text"))
     var eof: String?
 
     @Option(
@@ -70,24 +70,24 @@ struct RunCommand: ParsableCommand {
         help: ArgumentHelp("Divides each item at this text into {1}, {2} and so on.", valueName: "text"))
     var colsep: String?
 
-    @Flag(name: [.customShort("r"), .long], help: "Leaves blank items out.")
+    @Flag(name: [.customShort("r"), .long], help: "Skips blank items.")
     var noRunIfEmpty = false
 
-    @Option(name: [.customShort("I"), .long], help: ArgumentHelp("Replaces this text, and nothing else.", valueName: "text"))
+    @Option(name: [.customShort("I"), .long], help: ArgumentHelp("Replaces only this text.", valueName: "text"))
     var replace: String?
 
-    @Flag(help: "Replaces {} and nothing else, and takes only the first ::: as one.")
+    @Flag(help: "Replaces only {}, and treats only the first ::: as a separator.")
     var plain = false
 
     @Option(
         help: ArgumentHelp(
-            "Runs this text with /bin/sh for each item, which is quoted; takes the place of COMMAND.", valueName: "text"))
+            "Runs this text with /bin/sh for each quoted item, instead of COMMAND.", valueName: "text"))
     var shell: String?
 
-    @Option(help: ArgumentHelp("Runs a command that fails so often in all, 1 to 1000; also --retries.", valueName: "n"))
+    @Option(help: ArgumentHelp("Runs a failing command up to this many times in all, 1 to 1000; also --retries.", valueName: "n"))
     var attempts = 1
 
-    @Option(help: ArgumentHelp("Ends a command after so many seconds, or 5m, 2h, 1d; also --timeout.", valueName: "s"))
+    @Option(help: ArgumentHelp("Ends a command after this time: seconds, or 5m, 2h, 1d; also --timeout.", valueName: "s"))
     var timeLimit: Seconds?
 
     @Option(
@@ -96,16 +96,16 @@ struct RunCommand: ParsableCommand {
             valueName: "when"))
     var halt = "never"
 
-    @Option(help: ArgumentHelp("Waits so many seconds between two starts.", valueName: "s"))
+    @Option(help: ArgumentHelp("Waits this many seconds between two starts.", valueName: "s"))
     var delay = Seconds(count: 0)
 
-    @Option(help: ArgumentHelp("Starts nothing while less memory than this is free, such as 2G.", valueName: "size"))
+    @Option(help: ArgumentHelp("Starts no command while less memory than this is free, such as 2G.", valueName: "size"))
     var memfree: String?
 
-    @Option(help: ArgumentHelp("Starts nothing while the load is above this: N, or N% of the CPUs.", valueName: "n"))
+    @Option(help: ArgumentHelp("Starts no command while the load is above this: N, or N% of the CPUs.", valueName: "n"))
     var load: String?
 
-    @Flag(help: "Prints the commands, and runs none.")
+    @Flag(help: "Prints the commands without running them.")
     var dryRun = false
 
     @Flag(name: [.customShort("t"), .long], help: "Prints each command on standard error before it runs.")
@@ -114,22 +114,22 @@ struct RunCommand: ParsableCommand {
     @Flag(help: "Prints the item and a tab before each line of its output.")
     var tag = false
 
-    @Flag(help: "Prints each line as it comes; also --lb.")
+    @Flag(help: "Prints each line as soon as it is complete; also --lb.")
     var lineBuffer = false
 
-    @Flag(name: [.customShort("u"), .long], help: "Lets commands write to the output themselves.")
+    @Flag(name: [.customShort("u"), .long], help: "Lets commands write directly to this process's output.")
     var ungroup = false
 
-    @Flag(name: [.customShort("k"), .long], help: "Keeps the order of the items, which is so without this option.")
+    @Flag(name: [.customShort("k"), .long], help: "Prints outputs in the order of the items, as is the default.")
     var keepOrder = false
 
     @Option(name: .customLong("wd"), help: ArgumentHelp("Starts commands in this folder.", valueName: "dir"))
     var folder: PathArgument?
 
-    @Option(help: ArgumentHelp("Sets NAME=VALUE for the commands; NAME alone is passed on anyway.", valueName: "variable"))
+    @Option(help: ArgumentHelp("Sets NAME=VALUE for the commands; they inherit NAME without a value anyway.", valueName: "variable"))
     var env: [PathArgument] = []
 
-    @Option(help: ArgumentHelp("Writes each output to DIR/1/ITEM/stdout and stderr as well.", valueName: "dir"))
+    @Option(help: ArgumentHelp("Also writes each output to DIR/1/ITEM/stdout and stderr.", valueName: "dir"))
     var results: PathArgument?
 
     @Option(
@@ -239,7 +239,7 @@ struct RunCommand: ParsableCommand {
         try endingWithASentence {
             if shell == nil { try refuseShellText(words) }
             if let folder, folder.bytes.withCString({ access($0, X_OK) }) != 0 {
-                throw .system(String(decoding: folder.bytes.printable, as: UTF8.self), "entering it") as BatchRefusal
+                throw .system(String(decoding: folder.bytes.printable, as: UTF8.self), "entering") as BatchRefusal
             }
             let isSplit = given.sources.count > 1 || maxArgs > 1 || colsep != nil || xargs
             // The most places that the words can have: each place of an item takes its room.
@@ -307,7 +307,7 @@ struct RunCommand: ParsableCommand {
             words[0].withCString({ access($0, F_OK) }) != 0
         else { return }
         let text = String(decoding: CommandTemplate.quoted(words[0]), as: UTF8.self)
-        throw BatchRefusal(.usage, "run: a command of one word with a shell's characters is not run by a shell. Write --shell \(text).")
+        throw BatchRefusal(.usage, "run: no shell runs the command, but its only word has shell characters. Write --shell \(text).")
     }
 
     /// The names of items: each value, or the values of a row.
@@ -357,14 +357,14 @@ struct RunCommand: ParsableCommand {
         var file = STDIN_FILENO
         if path != Roots.standardInput {
             file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
-            guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "opening it") }
+            guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "opening") }
         }
         defer { if file != STDIN_FILENO { close(file) } }
         guard let text = Manifest.readAll(file) else { throw .system("the items", "reading", .noInput) }
         let end = null ? [0] : delimiter.map { ItemSources.separator(RawArgument.bytes(for: $0)) } ?? [10]
         guard end == [0] || !text.contains(0) else {
             throw BatchRefusal(
-                .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
+                .usage, "an item contains a zero byte, which a word of a command cannot: if items end with zero bytes, write -0")
         }
         var rest = text[...]
         guard let first = end.first else { return body(rest) }

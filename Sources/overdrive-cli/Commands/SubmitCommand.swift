@@ -6,7 +6,7 @@ internal import OverdriveBatch
 /// `overdrive submit`.
 struct SubmitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "submit", abstract: "Has a cluster run the shards of a job.",
+        commandName: "submit", abstract: "Submits the shards of a job to a cluster.",
         subcommands: [SubmitSlurmCommand.self])
 }
 
@@ -14,17 +14,17 @@ struct SubmitCommand: ParsableCommand {
 struct SubmitSlurmCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slurm",
-        abstract: "Submits a job to Slurm: an array with a shard in each, and a merge after it.",
+        abstract: "Submits a job to Slurm: an array with one shard per element, then a merge.",
         usage:
             "overdrive submit slurm [options] --journal DIR --shards N -- checksum PATH… | run [options] -- COMMAND … | PROGRAM …",
         discussion: """
-            The list of files is frozen now. A shard that is lost with its node, preempted or near its time limit goes on from \
-            its journal when Slurm runs it again; scancel ends it. The scripts are left in DIR. A PROGRAM of your own is run as it is \
-            written: give it --journal DIR and --shard /N, as the examples take them.
+            The list of files is stored now. A shard that loses its node, is preempted or nears its time limit resumes from \
+            its journal when Slurm runs it again; scancel ends it. The scripts are left in DIR. The command line of your own PROGRAM \
+            is not changed: give it --journal DIR and --shard /N, as the examples take them.
 
-            DIR, what is read and this very program must be on a file system that all nodes share.
+            DIR, the data and this program must be on a file system that all nodes share.
 
-            EXIT CODES: 0 submitted; 64 wrong usage; 69 Slurm is not installed or refused; 73 DIR is on a read-only \
+            EXIT CODES: 0 submitted; 64 wrong usage; 69 Slurm is not installed, or refused the job; 73 DIR is on a read-only \
             file system; 74 DIR cannot be written; 76 Slurm does not answer.
             """
     )
@@ -32,24 +32,24 @@ struct SubmitSlurmCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The job's journal, on a file system that all nodes share.", valueName: "dir"))
     var journal: PathArgument
 
-    @Option(help: ArgumentHelp("How many parts, 1 to 100000.", valueName: "n"))
+    @Option(help: ArgumentHelp("The number of shards, 1 to 100000.", valueName: "n"))
     var shards: Int
 
-    @Option(help: ArgumentHelp("Where the merged output goes; otherwise DIR/output.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file for the merged output; by default DIR/output.", valueName: "file"))
     var output: PathArgument?
 
-    @Option(help: ArgumentHelp("What Slurm calls the job.", valueName: "name"))
+    @Option(help: ArgumentHelp("The job's name in Slurm.", valueName: "name"))
     var name = "overdrive"
 
     @Option(help: ArgumentHelp("CPUs of each shard.", valueName: "n"))
     var cpus = 1
 
-    @Option(help: ArgumentHelp("Memory of each shard, as Slurm takes it, such as 2G.", valueName: "size"))
+    @Option(help: ArgumentHelp("Memory of each shard in Slurm's form, such as 2G.", valueName: "size"))
     var memory: String?
 
     @Option(
         help: ArgumentHelp(
-            "Time limit of each shard, as Slurm takes it, such as 02:00:00.", valueName: "time"))
+            "Time limit of each shard in Slurm's form, such as 02:00:00.", valueName: "time"))
     var time: String?
 
     @Option(help: ArgumentHelp("Slurm's partition.", valueName: "name"))
@@ -62,13 +62,13 @@ struct SubmitSlurmCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How often a shard that nears its time limit has itself queued again.", valueName: "n"))
+            "How often a shard may requeue itself near its time limit.", valueName: "n"))
     var requeue = 10
 
-    @Flag(help: "Prints the scripts, and submits nothing.")
+    @Flag(help: "Prints the scripts without submitting them.")
     var dryRun = false
 
-    @Argument(parsing: .postTerminator, help: "What to run.")
+    @Argument(parsing: .postTerminator, help: "The command to run.")
     var command: [String] = []
 
     func validate() throws {
@@ -90,7 +90,7 @@ struct SubmitSlurmCommand: ParsableCommand {
         for text in command + [name]
         where RawArgument.bytes(for: text) != Array(text.utf8) || text.contains("\n") {
             throw ValidationError(
-                "a word of the command is not UTF-8 or has a line feed, which no script can carry: use run --items."
+                "a word of the command is not UTF-8 or has a line feed, which a script cannot contain: use run --items."
             )
         }
         try endingWithASentence {
@@ -143,7 +143,7 @@ struct SubmitSlurmCommand: ParsableCommand {
 
     private func submit(_ script: SlurmScript, _ directory: String) throws(BatchRefusal) -> ExitStatus {
         for path in [directory, "\(directory)/log"] where mkdir(path, 0o777) != 0 && errno != EEXIST {
-            throw .system(path, "making it")
+            throw .system(path, "creation")
         }
         let (shards, merge) = ("\(directory)/shards.sbatch", "\(directory)/merge.sbatch")
         try Self.write(script.text, to: shards)
@@ -152,14 +152,14 @@ struct SubmitSlurmCommand: ParsableCommand {
         guard let job = SlurmJob.number(in: answer) else {
             throw BatchRefusal(
                 .unavailable,
-                "sbatch told no job number (\(answer.split(separator: "\n").last ?? "")), so the merge is not queued: squeue "
+                "sbatch printed no job number (\(answer.split(separator: "\n").last ?? "")), so the merge is not queued: squeue "
                     + "shows the shards' number N, and sbatch --dependency=afterany:N \(SlurmScript.quoted(merge)) queues it")
         }
         try Self.write("\(job)\n", to: "\(directory)/slurm-job")
         let after: String
         do throws(BatchRefusal) {
             let answer = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
-            after = SlurmJob.number(in: answer).map(String.init) ?? "(sbatch told no number)"
+            after = SlurmJob.number(in: answer).map(String.init) ?? "(sbatch printed no number)"
         } catch {
             throw BatchRefusal(
                 error.status,
@@ -168,13 +168,13 @@ struct SubmitSlurmCommand: ParsableCommand {
         }
         let output = OrderedOutput()
         output.append(
-            Bytes(ascii: "shards \(job), merge \(after); how far they are: overdrive status \(directory)\n"))
+            Bytes(ascii: "shards \(job), merge \(after); to see their progress: overdrive status \(directory)\n"))
         return output.status ?? .success
     }
 
     private static func write(_ text: String, to path: String) throws(BatchRefusal) {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard file >= 0 else { throw .system(path, "making it") }
+        guard file >= 0 else { throw .system(path, "creation") }
         defer { close(file) }
         let error = StandardStreams.write(Bytes(ascii: text)[...], to: file) { false }
         errno = error
@@ -199,9 +199,9 @@ struct SubmitSlurmCommand: ParsableCommand {
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Prints how far each shard of a job is, and where Slurm has it.",
+        abstract: "Prints the progress of each shard of a job, and its state in Slurm.",
         discussion: """
-            EXIT CODES: 0 every item has ended; 1 some have not, or failed; 65 a journal is damaged; 66 no journal.
+            EXIT CODES: 0 all items have finished; 1 some have not, or failed; 65 a journal is damaged; 66 no journal.
             """
     )
 
@@ -280,7 +280,7 @@ struct StatusCommand: ParsableCommand {
                     + (parts[3] == "None" ? "" : " (\(parts[3]))")
             }
         } catch {
-            StandardError.say("\(error.sentence); what follows is from the journals alone")
+            StandardError.say("\(error.sentence); the table below comes from the journals only")
         }
         return found
     }

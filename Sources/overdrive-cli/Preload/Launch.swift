@@ -11,16 +11,16 @@ struct Launch {
     /// Returns only if the program could not be started: why, in a sentence.
     func run() -> String {
         guard let library = library ?? Launch.nearLibrary else {
-            return "\(Launch.libraryName) is not beside this command: make it with scripts/build-preload, or name it with --library"
+            return "\(Launch.libraryName) is not beside this command: build it with scripts/build-preload, or name it with --library"
         }
         guard access(library) else {
-            return "\(printed(library)) cannot be read: make it with scripts/build-preload"
+            return "\(printed(library)) cannot be read: build it with scripts/build-preload"
         }
         guard !library.contains(where: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ":") }) else {
-            return "\(printed(library)) has a space or a colon in its path, which LD_PRELOAD takes for its end: move it elsewhere"
+            return "\(printed(library)) has a space or a colon in its path, where LD_PRELOAD would cut it: move it elsewhere"
         }
         guard let program = Launch.find(words[0]) else {
-            return "\(printed(words[0])) is no program that can be found"
+            return "\(printed(words[0])): no such program was found"
         }
         if let obstacle = ProgramFile(path: program)?.obstacle {
             StandardError.say(program, obstacle)

@@ -15,9 +15,9 @@ enum ProgramFile: Equatable {
     var obstacle: String? {
         switch self {
         case .dynamic, .other: nil
-        case .fullyStatic: "is fully static, so nothing can be preloaded: its tasks run where they always ran"
+        case .fullyStatic: "is fully static, so nothing can be preloaded: its tasks do not run on Overdrive"
         case .staticRuntime:
-            "was linked with -static-stdlib, so nothing reaches the Swift runtime inside: its tasks run where they always ran"
+            "was linked with -static-stdlib, so its Swift runtime cannot be reached: its tasks do not run on Overdrive"
         }
     }
 

@@ -129,7 +129,7 @@ struct CommandBatch {
             let now = try items()
             // Blank lines were no items once.
             guard now.elementsEqual(manifest) || now.lazy.filter({ !$0.isEmpty }).elementsEqual(manifest) else {
-                throw BatchRefusal(.data, "\(directory): this journal is of another list of items: name another journal")
+                throw BatchRefusal(.data, "\(directory): this journal belongs to another list of items: name another journal")
             }
         }
         guard setup.processes == nil else { return nil }
@@ -169,7 +169,7 @@ struct CommandBatch {
             let name = value.flatMap { $0 == .slash ? Bytes(ascii: "+z") : $0 == 43 ? Bytes(ascii: "++") : [$0] }
             path += "/\(place + 1)/" + String(decoding: name.prefix(Int(NAME_MAX)), as: UTF8.self)
         }
-        guard Folder.make(path) else { return StandardError.say("\(path): making it failed: \(sentence(forError: errno))") }
+        guard Folder.make(path) else { return StandardError.say("\(path): creation failed: \(sentence(forError: errno))") }
         for (name, text) in [("stdout", outcome.output), ("stderr", outcome.errors), ("seq", Bytes(ascii: "\(number)"))] {
             let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             let error = file < 0 ? errno : StandardStreams.write(text[...], to: file) { false }
@@ -321,7 +321,7 @@ final class CommandWorker: Sendable {
         guard batch.gate.enter(isEnding: isEnding) else {
             // An item that has not begun is none that failed: the last command that runs ends the run.
             while !isEnding() { usleep(10_000) }
-            throw CommandFailure(description: "the run was to end")
+            throw CommandFailure(description: "the run was told to end")
         }
         var counted: ChildProcess.Outcome?
         defer { if batch.gate.leave(counted, of: total) { token.cancel() } }

@@ -163,7 +163,7 @@ struct CommandTemplate: Sendable {
         }
         if inner.count >= 2, inner.hasPrefix("="), inner.hasSuffix("=") {
             throw BatchRefusal(
-                .usage, "run: no Perl is read ({\(inner)}). Write --shell 'TEXT', or give --plain to take the string as it is.")
+                .usage, "run: Perl expressions are not supported ({\(inner)}). Write --shell 'TEXT', or --plain to keep the text unchanged.")
         }
         let digits = inner.prefix { $0.isASCII && $0.isNumber }
         guard let number = Int(digits), number >= 1, number <= columns else { return nil }
@@ -171,6 +171,6 @@ struct CommandTemplate: Sendable {
         if part.isEmpty { return (.value(number - 1), length) }
         guard [".", "/", "//", "/."].contains(part) else { return nil }
         throw BatchRefusal(
-            .usage, "run: there is no part of one source ({\(inner)}). Write {\(part)} with one source, or --shell 'TEXT'.")
+            .usage, "run: parts of a numbered source are not supported ({\(inner)}). Write {\(part)} with one source, or --shell 'TEXT'.")
     }
 }

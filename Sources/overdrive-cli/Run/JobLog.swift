@@ -31,7 +31,7 @@ final class JobLog: Sendable {
 
     init(_ path: Bytes) throws(BatchRefusal) {
         file = path.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o666) }
-        guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "making it") }
+        guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "creation") }
         self.path = path
         write(Bytes(ascii: "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"))
     }

@@ -173,7 +173,7 @@ final class LineStream {
         seen = start
         guard end == 0 || !line.contains(0) else {
             throw BatchRefusal(
-                .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
+                .usage, "an item contains a zero byte, which a word of a command cannot: if items end with zero bytes, write -0")
         }
         return line
     }

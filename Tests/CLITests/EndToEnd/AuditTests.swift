@@ -170,7 +170,7 @@ struct AuditTests {
         }
         let other = try overdrive(["--cache", cache, "."], in: tree)
         #expect(other.status == 65)
-        #expect(other.errorLines == ["overdrive: \(cache): a cache of xxh3 digests, not of sha256: name another file"])
+        #expect(other.errorLines == ["overdrive: \(cache): the cache has xxh3 digests, not sha256: name another file"])
     }
 }
 #endif

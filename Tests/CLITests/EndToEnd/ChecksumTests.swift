@@ -140,7 +140,7 @@ struct ChecksumTests {
 
     @Test(
         "says what is wrong with a named link that leads nowhere, a FIFO and a device",
-        arguments: [("dangling", "No such file"), ("pipe", "no regular file"), ("/dev/null", "no regular file")])
+        arguments: [("dangling", "No such file"), ("pipe", "not a regular file"), ("/dev/null", "not a regular file")])
     func namedSpecialFile(name: String, sentence: String) throws {
         let tree = try TemporaryTree.odd()
         let outcome = try tree.overdrive(["checksum", name, "plain"]).run()

@@ -135,7 +135,7 @@ struct JournalledChecksumTests {
         #expect(try environment.run().status == 0)
         #expect(try merge.run().output == (try plain(tree)))
         let foreign = try checksum(tree, ["--shard", "0/2", "a"]).run()
-        #expect(foreign.errors.contains("a journal of something else"))
+        #expect(foreign.errors.contains("this journal belongs to another job"))
         #expect(foreign.status == 65)
         #expect(try Command.overdrive(["status", "\(tree.path)-journal"]).run().status == 0)
     }
@@ -157,7 +157,7 @@ struct JournalledChecksumTests {
         try checksum(tree, ["."]).run().expectRefusal(65, saying: "damaged at byte")
         try Command.overdrive(["checksum", "--journal", "/proc/j", tree.path]).run().expectRefusal(74)
         _ = try tree.shell("echo nothing >'\(tree.path)-journal/manifest'")
-        try checksum(tree, ["."]).run().expectRefusal(65, saying: "start over with another journal")
+        try checksum(tree, ["."]).run().expectRefusal(65, saying: "use another journal")
     }
 
     @Test("that was cut off in the middle of a record says how much does not count")
@@ -167,7 +167,7 @@ struct JournalledChecksumTests {
         _ = try tree.shell("truncate -s -3 '\(tree.path)-journal/000001.journal'")
         let outcome = try checksum(tree, ["."]).run()
         #expect(outcome.status == 0 && outcome.lines.count == 1)
-        #expect(outcome.errors.hasPrefix("overdrive: the journal ended in the middle of a record: 13 bytes do not count, "), "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("overdrive: the journal ended in the middle of a record: 13 bytes were ignored, "), "\(outcome.errors)")
     }
 
     @Test("gives a shard as much to read as another, and status says how far each is")
@@ -199,7 +199,7 @@ struct JournalledChecksumTests {
             let outcome = try command.run()
             #expect(outcome.status == 75)
             #expect(outcome.errors.contains("writes this journal"))
-            #expect(outcome.errors.contains("queued again 2 times, so not once more") == (restarts == 2))
+            #expect(outcome.errors.contains("already requeued 2 times: submit it again by hand") == (restarts == 2))
         }
         #expect(try Command("cat", ["\(tools.path)/asked"]).run().lines == ["requeue 7_3", "requeue 7_3"])
     }
@@ -275,7 +275,7 @@ struct JournalledChecksumTests {
         command.input = .file("\(tree.path)/other", flags: O_RDONLY)
         let other = try command.run()
         #expect(other.output == [])
-        #expect(other.errors.contains("a journal of something else (it is of the job 'checksum sha256 a"), "\(other.errors)")
+        #expect(other.errors.contains("this journal belongs to another job (it belongs to the job 'checksum sha256 a"), "\(other.errors)")
         #expect(other.status == 65)
     }
 
@@ -402,7 +402,7 @@ struct JournalledChecksumTests {
                     == true)
             #expect(outcome.errors.contains(state), "\(outcome.errors)")
             #expect(
-                outcome.errorLines.last?.hasSuffix("the same command goes on from here") == true,
+                outcome.errorLines.last?.hasSuffix("run the same command again to resume") == true,
                 "\(outcome.errors)")
         }
         #expect(try Command("cat", ["\(tree.path)/asked"]).run().lines == ["requeue 9"])

@@ -69,7 +69,7 @@ struct RunOptionTests {
     func refused() throws {
         for (arguments, words) in [
             (["--pipe", "cat"], "--pipe is not supported"), (["-S", "host", "echo"], "-S is not supported"),
-            (["-X", "echo"], "-X is not supported"), (["echo", "{= s/a/b/ =}", ":::", "a"], "no Perl"),
+            (["-X", "echo"], "-X is not supported"), (["echo", "{= s/a/b/ =}", ":::", "a"], "Perl expressions are not supported"),
             (["echo", "{1.}", ":::", "a", ":::", "b"], "({1.}). Write {.}"),
             (["gzip {} | cat", ":::", "a"], "Write --shell 'gzip {} | cat'"), (["-y", "echo"], "no option -y"),
             (["--header", ":", "echo"], "Write tail -n +2 FILE"), (["--slf", "hosts", "echo"], "submit slurm"),

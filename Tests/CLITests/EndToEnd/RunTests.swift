@@ -61,7 +61,7 @@ struct RunTests {
     func otherItems() throws {
         #expect(try run(["--journal", "j", "--", "echo", ":::", "a", "b"], in: tree).lines == ["a", "b"])
         let other = try run(["--journal", "j", "--", "echo", ":::", "a", "b", "c"], in: tree)
-        other.expectRefusal(65, saying: "overdrive: j: this journal is of another list of items: name another journal\n")
+        other.expectRefusal(65, saying: "overdrive: j: this journal belongs to another list of items: name another journal\n")
         #expect(try run(["--joblog", "l", "--processes", "2", "--journal", "k", "--", "echo", ":::", "a"]).status == 64)
     }
 
@@ -265,7 +265,7 @@ struct RunTests {
 
     @Test("refuses a line with a zero byte in it, behind which the item was lost")
     func zeroByte() throws {
-        try run(["--", "echo"], input: "a\0b\n").expectRefusal(64, saying: "give -0")
+        try run(["--", "echo"], input: "a\0b\n").expectRefusal(64, saying: "write -0")
     }
 
     @Test("writes the log that GNU parallel writes")

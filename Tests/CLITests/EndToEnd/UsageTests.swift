@@ -58,7 +58,7 @@ struct UsageTests {
     func dashedName() throws {
         for arguments in [["checksum", "-dash"], ["checksum", "--jobs", "2", "-hosts"]] {
             let name = arguments.last ?? ""
-            let sentence = "overdrive: there is no option '\(name)': a file of that name is written ./\(name)\n"
+            let sentence = "overdrive: there is no option '\(name)': write ./\(name) for a file of that name\n"
             try Command.overdrive(arguments).run().expectRefusal(64, saying: sentence)
         }
     }
@@ -96,7 +96,7 @@ struct StreamTests {
         var command = Command.overdrive(arguments)
         command.output = .closed
         let outcome = try command.run()
-        #expect(outcome.errors == "overdrive: standard output is closed, so there is nowhere to write to\n")
+        #expect(outcome.errors == "overdrive: standard output is closed, so no results can be written\n")
         #expect(outcome.status == 74)
     }
 

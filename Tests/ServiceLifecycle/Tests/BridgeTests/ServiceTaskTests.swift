@@ -107,7 +107,7 @@ struct ServiceTaskTests {
         await log.has("server runs")
         try await app.booted()
         app.end()
-        #expect(await app.ended().notes == ["\"server\" did not stop well: the disk is full"])
+        #expect(await app.ended().notes == ["\"server\" failed to stop: the disk is full"])
     }
 
     @Test("that does not shut down is cancelled when its budget is spent, and by a second request")
