@@ -155,7 +155,7 @@ static uint64_t earmark(od_queue *awaited)
         if (!odi_scopes_hold(odi_scopes, each))
             continue;
         if (place == 0)
-            odi_trap("TaskQueue.sync: the caller would wait for itself, over 64 targets away (\"%s\" inside \"%s\"). "
+            odi_trap("TaskQueue.sync: the caller would wait for itself, through more than 64 targets (\"%s\" inside \"%s\"). "
                      "Use fewer targets.",
                      awaited->label, each->label);
         give(below, each);

@@ -16,7 +16,7 @@ void od_queue_resume(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     if (queue->gate.suspensions == queue->gate.inactive)
-        odi_trap("TaskQueue.resume(): more calls than of suspend() (\"%s\"). Call it once for each suspend().",
+        odi_trap("TaskQueue.resume(): called more often than suspend() (\"%s\"). Call it once for each suspend().",
                  queue->label);
     queue->gate.suspensions--;
     odi_queue_settle_and_release(queue);

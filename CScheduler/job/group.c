@@ -242,7 +242,7 @@ void od_group_leave(odi_group *group)
     if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0)) {
         if (was_entered_before(group))
             return;
-        odi_trap("WaitGroup.leave(): more calls than of enter(). Call it once for each enter().");
+        odi_trap("WaitGroup.leave(): called more often than enter(). Call it once for each enter().");
     }
     if (ODI_UNLIKELY(odi_record_subtract(&group->own, 1))) {
         odi_record_end_watch(&group->own);

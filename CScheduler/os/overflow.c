@@ -61,8 +61,8 @@ static const char *sentence_about(const siginfo_t *info)
     if (was_sent(info))
         return NULL;
     if (lies_in(below_the_stack, address))
-        return "overdrive: a worker's stack is used up: the recursion is too deep, or the "
-               "Scheduler wants a larger stackSize\n";
+        return "overdrive: a worker's stack is used up. Recurse less deeply, or give the "
+               "Scheduler a larger stackSize.\n";
     return other_at(address);
 }
 

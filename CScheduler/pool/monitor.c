@@ -111,7 +111,7 @@ ODI_COLD static void say_that_it_stands_still(odi_team *team, int threads)
 
     if (odi_describe_waits_above != NULL)
         odi_describe_waits_above(team->pool, who, sizeof who);
-    odi_warn("pool \"%s\" is stuck: work waits, and so does each thread (%d threads, %d spares at most). Raise "
+    odi_warn("pool \"%s\" is stuck: closures are pending, but every thread waits (%d threads, %d spares at most). Raise "
              "spareWorkers, or OVERDRIVE_SPARES for the shared scheduler%s.",
              team->name, threads, team->spare_cap, who);
 }

@@ -184,8 +184,8 @@ od_status od_pool_free(od_pool *pool)
     if ((odi_inside_above != NULL && odi_inside_above(pool)) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
-        odi_trap("od_pool_free: a thread still uses the pool for forks (\"%s\"). End its forks, and call od_forks_leave, "
-                 "before.",
+        odi_trap("od_pool_free: a thread still uses the pool for forks (\"%s\"). Join its forks, and call od_forks_leave, "
+                 "first.",
                  pool->team.name);
     odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may not have */
     odi_lock_acquire(&pool->team.lock);

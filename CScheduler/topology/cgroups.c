@@ -302,7 +302,7 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
 
     if (!here->above) {
         odi_setting_show(here->own, name, sizeof name);
-        note(walk->limits, "group %s is out of sight", name);
+        note(walk->limits, "group %s is not visible", name);
     }
     walk->top = strlen(here->point);
     snprintf(walk->path, sizeof walk->path, "%s%s", here->point, rest);
@@ -355,7 +355,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
     walk->in_sight = any && (walk->read || !before); /* else the mount is somewhere else now, or the group has gone */
     walk->found |= walk->read;
     if (!any)
-        note(limits, "no control group is in sight");
+        note(limits, "no control group is visible");
     if (kept == NULL)
         free(walk);
 }

@@ -66,7 +66,7 @@ const od_machine *od_machine_discover(const char *root, char *problem, size_t ca
     bool live = root == NULL || root[0] == '\0';
     odi_source source = live ? odi_source_live() : odi_source_at(root);
     FILE *directory = live ? NULL : source.open(&source, "/.");
-    const char *why = "is no directory that may be read";
+    const char *why = "is not a readable directory";
     snapshot *it = NULL;
 
     if (live || directory != NULL) {

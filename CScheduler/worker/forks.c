@@ -66,8 +66,8 @@ bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed, both: not shared yet */
     odi_store_relaxed(&forks->owner.head, forks->slots);
     odi_overflow_watch(lies_behind_the_slots,
-                       "overdrive: od_fork: one thread has more forks under way than its stack "
-                       "of forks holds: join some before, or fork parts of many at once\n");
+                       "overdrive: od_fork: one thread has too many open forks for its stack of "
+                       "forks. Join some first, or fork several parts at once.\n");
     return forks->slots != NULL;
 }
 

@@ -17,7 +17,7 @@ extension Conformance {
 
         private static let ofItself = "a closure of the queue would wait for itself"
         private static let scenes = [
-            Scene("leave without enter", says: "WaitGroup.leave(): more calls than of enter(). Call it once for each enter().") { $0.group().leave() },
+            Scene("leave without enter", says: "WaitGroup.leave(): called more often than enter(). Call it once for each enter().") { $0.group().leave() },
             Scene(
                 "sync onto the serial queue that one is on", says: "TaskQueue.sync: \(ofItself) (\"journal\"). Call the function directly."
             ) { surface in
@@ -45,7 +45,7 @@ extension Conformance {
                 says: "TaskQueue.main.sync: the main thread would wait for itself. Call the function directly."
             ) { surface in await MainActor.run { surface.main.sync {} } },
             Scene(
-                "resume of an inactive queue", says: "TaskQueue.resume(): more calls than of suspend() (\"pages\"). Call it once for each suspend()."
+                "resume of an inactive queue", says: "TaskQueue.resume(): called more often than suspend() (\"pages\"). Call it once for each suspend()."
             ) { $0.inactive(.serial, "pages").resume() },
             Scene(
                 "a limit below nothing", says: "TaskQueue.maxConcurrentTaskCount: out of range (-2). Choose 1 or more, or TaskQueue.unlimited.",
@@ -199,7 +199,7 @@ extension Conformance {
             + QueueKind.allCases.map { kind in
                 Scene(
                     "resume more often than suspend of a \(kind) queue",
-                    says: "TaskQueue.resume(): more calls than of suspend() (\"pages\"). Call it once for each suspend()."
+                    says: "TaskQueue.resume(): called more often than suspend() (\"pages\"). Call it once for each suspend()."
                 ) { surface in
                     let queue = surface.queue(kind, "pages")
                     queue.suspend()

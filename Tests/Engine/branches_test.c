@@ -326,7 +326,7 @@ static void use_up_the_slots(void *unused)
 
 TEST_FIRST(a_stack_of_forks_that_is_used_up_says_so, NULL, NULL)
 {
-    assert_child_overflows(use_up_the_slots, "stack of forks");
+    assert_child_overflows(use_up_the_slots, "too many open forks");
 }
 
 static void fork_half_of_the_slots_and_one_more(void *raw)

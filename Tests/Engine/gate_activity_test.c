@@ -20,7 +20,7 @@ SCENE(suspensions_count_beside_being_inactive,
 
 SCENE_TRAPS(being_inactive_is_no_suspension_to_resume,
             "pool 1; queue state width 1 inactive; resume state",
-            "TaskQueue.resume(): more calls than of suspend() (\"state\")")
+            "TaskQueue.resume(): called more often than suspend() (\"state\")")
 
 SCENE(a_released_inactive_queue_runs_what_it_was_given,
       "W in 0 1 2: queue q width W inactive; add q 2 a; suspend q; release q; a -> 2")

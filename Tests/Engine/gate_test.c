@@ -130,7 +130,7 @@ SCENE(what_was_queued_before_a_suspension_is_held_back_too,
 
 SCENE_TRAPS(one_resume_too_many_traps_by_name,
             "pool 1; queue balanced width 1; suspend balanced; resume balanced; resume balanced",
-            "TaskQueue.resume(): more calls than of suspend() (\"balanced\")")
+            "TaskQueue.resume(): called more often than suspend() (\"balanced\")")
 
 /* ---- what a queue says ---- */
 

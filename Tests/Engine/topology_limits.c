@@ -16,7 +16,7 @@ typedef struct expectation {
 
 static const expectation expectations[] = {
     {"vm-plain", 2, 2, true, NULL, "affinity 2 -> 2 workers"},
-    {"vm-no-cgroups", 4, 4, true, "no control group is in sight", "affinity 4 -> 4 workers"},
+    {"vm-no-cgroups", 4, 4, true, "no control group is visible", "affinity 4 -> 4 workers"},
     {"taskset", 3, 3, true, NULL, "affinity 3 -> 3 workers"},
     {"docker-v1", 2, 1, false, NULL, "affinity 8, quota 1.5 of /docker/4f1c -> 2 workers"},
     {"docker-v1-cpuset", 2, 2, true, NULL, "affinity 2, cpuset 2 of /docker/4f1c -> 2 workers"},
@@ -53,7 +53,7 @@ static const expectation expectations[] = {
     {"empty-limits", 4, 4, true, "ignored a malformed ", "affinity 4 -> 4 workers"},
     {"truncated", 1, 1, false, "ignored a malformed list of online CPUs", "affinity unknown -> 1 worker"},
     {"missing-everything", 1, 1, false, "the affinity mask is unknown", "affinity unknown -> 1 worker"},
-    {"missing-sysfs", 6, 6, true, "no control group is in sight", "affinity 6 -> 6 workers"},
+    {"missing-sysfs", 6, 6, true, "no control group is visible", "affinity 6 -> 6 workers"},
     {"missing-status", 2, 2, true, "the affinity mask is unknown",
      "affinity unknown, online 4, quota 2 of / -> 2 workers"},
     {"escaped-spaces", 1, 1, false, NULL, "affinity 4, quota 1 of /my slice/a\\b/job -> 1 worker"},
@@ -71,7 +71,7 @@ static const expectation expectations[] = {
     {"two-nodes-half", 12, 12, true, NULL, "affinity 12, cpuset 12 of /a -> 12 workers"},
     {"high-cpu-ids", 12, 12, true, NULL, "affinity 12 -> 12 workers"},
     {"cpu-ids-beyond", 2, 2, true, NULL, "affinity 2 -> 2 workers"},
-    {"gvisor", 4, 4, true, "no control group is in sight", "affinity 4 -> 4 workers"},
+    {"gvisor", 4, 4, true, "no control group is visible", "affinity 4 -> 4 workers"},
 };
 
 static bool is_noted(const odi_limits *limits, const char *want)
@@ -381,13 +381,13 @@ TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_mov
 #define UNIFIED "== /proc/self/mountinfo\n2 1 0:2 / /u rw - cgroup2 c rw\n"
 #define V1_AT(point) "1 1 0:1 / " point " rw - cgroup c cpu\n== " point "/a/cpu.cfs_quota_us\n7\n== " point "/a/cpu.cfs_period_us\n1\n"
     static const reading readings[] = {
-        {"0::/a", "", 0, 1, "no control group is in sight"},
+        {"0::/a", "", 0, 1, "no control group is visible"},
         {"0::/a", AT("/g") "100000 1\n", 100000, 2, ""},
         {"0::/a", AT("/g") "200000 1\n", 200000, 2, ""},
         {"0::/a", AT("/h") "3 1\n", 0, 2, ""},
         {"0::/a", AT("/h") "3 1\n", 3, 3, ""},
         {"0::/a", "", 0, 3, ""},
-        {"0::/a", "", 0, 4, "no control group is in sight"},
+        {"0::/a", "", 0, 4, "no control group is visible"},
         {"1:cpu:/a", "== /proc/self/mountinfo\n1 1 0:1 / /c rw - cgroup c cpu\n== /c/a/cpu.cfs_quota_us\n5\n"
                      "== /c/a/cpu.cfs_period_us\n1\n", 5, 5, ""},
         {"0::/a", AT("/g") "6 1\n", 0, 5, ""}, /* the controller has gone there */
@@ -424,7 +424,7 @@ TEST(a_group_with_too_long_a_path_is_out_of_sight_and_so_is_the_one_before)
         odi_source source = source_of(text);
         odi_limits_read(&source, &kept, &limits);
         assert_int_equal(limits.quota_us, in_sight ? 4 : 0);
-        assert_string_equal(limits.note, in_sight ? "" : "no control group is in sight");
+        assert_string_equal(limits.note, in_sight ? "" : "no control group is visible");
     }
     free(kept);
 }

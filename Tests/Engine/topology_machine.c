@@ -163,10 +163,10 @@ TEST(roots_that_hold_no_machine_are_refused_in_one_sentence)
 
     assert_true(file >= 0);
     close(file);
-    check_refusal(path, "is no directory that may be read");
+    check_refusal(path, "is not a readable directory");
     unlink(path);
-    check_refusal(path, "is no directory that may be read");
-    check_refusal("/dev/null/x", "is no directory that may be read");
+    check_refusal(path, "is not a readable directory");
+    check_refusal("/dev/null/x", "is not a readable directory");
 }
 
 TEST(this_machine_is_the_default)

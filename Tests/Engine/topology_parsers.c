@@ -262,7 +262,7 @@ TEST(broken_mount_lines_are_passed_over)
     long_line[12] = 'p';
     long_line[11 + 1023] = '/';
     limits = limits_with("== /proc/self/cgroup\n0::/\n== /proc/self/mountinfo\n%s\n%s", long_line, "");
-    assert_string_equal(limits.note, "no control group is in sight");
+    assert_string_equal(limits.note, "no control group is visible");
 }
 
 TEST(paths_below_a_root_never_climb)

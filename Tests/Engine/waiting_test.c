@@ -502,7 +502,7 @@ TEST(a_pool_that_stands_still_says_who_waits_for_what)
 {
     outcome it = in_a_child(stand_still, (void *)2, 60);
     assert_int_equal(it.status, 0);
-    assert_non_null(strstr(it.said, "pool \"test\" is stuck: work waits, and so does each thread (1 threads, 0 spares"));
+    assert_non_null(strstr(it.said, "pool \"test\" is stuck: closures are pending, but every thread waits (1 threads, 0 spares"));
     assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group.\n"));
 }
 

@@ -154,8 +154,8 @@ const fault faults[] = {
      "ends by SIGSEGV in the guard below the stack; the engine says what happened, and no more",
      OVERFLOWS,
      "the fault lies in the guard\n"
-     "overdrive: a worker's stack is used up: the recursion is too deep, or the Scheduler wants a "
-     "larger stackSize\n",
+     "overdrive: a worker's stack is used up. Recurse less deeply, or give the Scheduler a "
+     "larger stackSize.\n",
      .finish = overflow_a_stack},
 };
 

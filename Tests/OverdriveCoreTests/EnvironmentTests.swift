@@ -103,7 +103,7 @@ struct EnvironmentTests {
             EnvironmentTests.meet(128)
         }
         let output = written(result?.standardErrorContent)
-        #expect(output.contains("is stuck: work waits, and so does each thread (5 threads, 3 spares at most"))
+        #expect(output.contains("is stuck: closures are pending, but every thread waits (5 threads, 3 spares at most"))
         #expect(output.contains("waits for a semaphore"))
     }
 
