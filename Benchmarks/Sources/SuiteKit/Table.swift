@@ -82,7 +82,7 @@ public struct Table: Sendable {
         let rounds = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
         var text = "\(rounds) interleaved rounds, one process of each contender, \(workers) workers. A time is the median of the processes' fastest "
             + "samples. A ratio (×) is the contender's time divided by Overdrive's in the same round, lowest to highest. **Bold**: faster than "
-            + "Overdrive in every round. In brackets: the faster one differs between rounds. " + smaller
+            + "Overdrive in every round. In brackets: either side is faster in some rounds. " + smaller
             + (workers > print.cpus ? "There are more workers than CPUs, so the figures show no speed-up. " : "")
             + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }
@@ -104,6 +104,6 @@ public struct Table: Sendable {
             }
             return theirs.isEmpty ? nil : "\(contender.title) in `" + theirs.joined(separator: ", ") + "`"
         }
-        return lists.isEmpty ? "" : "Smaller jobs, because costs are per unit: " + lists.joined(separator: "; ") + ". "
+        return lists.isEmpty ? "" : "Measured on smaller jobs, per unit: " + lists.joined(separator: "; ") + ". "
     }
 }

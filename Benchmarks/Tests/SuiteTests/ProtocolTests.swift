@@ -275,10 +275,10 @@ import Testing
 
     @Test func theFooterTellsOfSmallerJobsAndOfMoreWorkersThanCPUs() {
         var result = result(10, 100)
-        #expect(!Table(result, workers: 2).text.contains("Smaller jobs"))
+        #expect(!Table(result, workers: 2).text.contains("smaller jobs"))
         for index in result.runs.indices where result.runs[index].contender == "libdispatch" { result.runs[index].parameters = ["n": 2] }
         result.fingerprint.cpus = 2
-        #expect(Table(result, workers: 2).text.contains(" had libdispatch in fib. "))
+        #expect(Table(result, workers: 2).text.contains("libdispatch in `fib`. "))
         #expect(!Table(result, workers: 2).text.contains("more workers than CPUs"))
         result.fingerprint.cpus = 1
         #expect(Table(result, workers: 2).text.contains("more workers than CPUs"))

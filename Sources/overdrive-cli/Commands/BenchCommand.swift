@@ -23,7 +23,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Overdrive's workers, 1 to 1024; by default one per usable CPU.", valueName: "number"))
+            "Overdrive's workers, 1 to 1024; by default as many as overdrive machine prints.", valueName: "number"))
     var workers: Int?
 
     @Option(help: ArgumentHelp("Runs only comparisons whose name contains this text.", valueName: "text"))
