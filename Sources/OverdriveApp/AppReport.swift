@@ -172,7 +172,7 @@ public struct AppReport: Sendable {
         var problems = failure.map { ["\($0)"] } ?? []
         if !overBudget.isEmpty {
             problems.append(
-                "\(overBudget.count == 1 ? "a task has" : "\(overBudget.count) tasks have") not come to an end within "
+                "\(overBudget.count == 1 ? "a task has" : "\(overBudget.count) tasks have") not ended within "
                     + "the budget: \(overBudget.prefix(8).joined(separator: ", "))\(overBudget.count > 8 ? ", …" : "")")
         }
         // The one that is inside exit() is no problem.

@@ -100,7 +100,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
 
     /// The report in one line: how the run ended, and what has become of the items.
     public var description: String {
-        var facts = ["\(done) of \(items) items done" + (resumed > 0 ? " (\(resumed) of them before)" : "")]
+        var facts = ["\(done) of \(items) items done" + (resumed > 0 ? " (\(resumed) in earlier runs)" : "")]
         if !quarantined.isEmpty { facts.append("\(quarantined.count) given up") }
         if !late.isEmpty { facts.append("\(late.count) late") }
         if pending > 0 { facts.append("\(pending) pending") }
@@ -119,7 +119,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
         }
         var lines = [
             "job \(job), shard \(shard): \(ending.rawValue)",
-            "items \(items): \(done) done (\(resumed) of them before), \(quarantined.count) given up, \(pending) pending",
+            "items \(items): \(done) done (\(resumed) in earlier runs), \(quarantined.count) given up, \(pending) pending",
             "\(JSONText.number(itemsPerSecond)) items/s over \(JSONText.number(seconds)) s, \(retries) retries",
             "\(workers) workers, \(Int((workerUse * 100).rounded())) % in use",
             "half within \(time(percentiles.p50)), 90 % \(time(percentiles.p90)), 99 % \(time(percentiles.p99)), longest \(time(percentiles.longest))",

@@ -20,7 +20,7 @@ enum AddressSpace {
         }
         guard limit.rlim_cur >= least, grow_heap(heapPieces, pieceBytes) == 0 else {
             return "cannot start: the address space is limited to \(limit.rlim_cur >> 10) KB. Raise the limit with: "
-                + "ulimit -v unlimited, or to \(least >> 10) at least"
+                + "ulimit -v unlimited, or to at least \(least >> 10)"
         }
         return nil
     }

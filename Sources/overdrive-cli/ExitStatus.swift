@@ -31,7 +31,7 @@ enum ExitStatus: Int32 {
 
     static let help = """
         EXIT CODES: 0 all done; 1 some file failed or did not match; 64 wrong usage; \
-        65 a journal of something else, or damaged; 66 no such file; 71 no resources; 73 a read-only file system; \
+        65 the journal belongs to another job, or is damaged; 66 no such file; 71 no resources; 73 a read-only file system; \
         74 the results or the journal could not be written, as on a full disk; 75 another process writes the journal; \
         130 interrupted.
         """

@@ -103,7 +103,7 @@ struct EndTests {
         #expect(report.overBudget == ["\"stuck\""])
         #expect(report.exitCode == 2)
         #expect(report.closures?.stuck == 1)
-        #expect(report.problems.contains("a task has not come to an end within the budget: \"stuck\""))
+        #expect(report.problems.contains("a task has not ended within the budget: \"stuck\""))
     }
 
     /// Its budget runs from the end's beginning, as that of one which stops.

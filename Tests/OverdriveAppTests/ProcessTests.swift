@@ -62,7 +62,7 @@ struct ProcessTests {
         let outcome = try running.wait()
         #expect(outcome.status == 2)
         #expect(outcome.lines == ["ready", "base stopped"])
-        #expect(outcome.errors.contains("not come to an end within the budget: \"stuck\""))
+        #expect(outcome.errors.contains("not ended within the budget: \"stuck\""))
     }
 
     @Test("cancels at the second signal, and exits at the third with 128 and its number")

@@ -376,7 +376,7 @@ struct BatchJobTests {
         let report = try job.run(options)
         let all = report.items
         #expect(all > 0)
-        #expect("\(report)".hasPrefix("job \"parts\", shard 1/2: finished, \(all) of \(all) items done (\(all) of them before), in "))
+        #expect("\(report)".hasPrefix("job \"parts\", shard 1/2: finished, \(all) of \(all) items done (\(all) in earlier runs), in "))
     }
 
     /// What had ended when the run gave up was counted, and its outputs were not returned.
@@ -568,7 +568,7 @@ struct BatchJobTests {
         #expect(
             other.text == """
                 job \u{1}\t\r\\, shard 3/16: interrupted
-                items 100: 70 done (20 of them before), 1 given up, 29 pending
+                items 100: 70 done (20 in earlier runs), 1 given up, 29 pending
                 4.0 items/s over 12.5 s, 5 retries
                 4 workers, 88 % in use
                 half within 0.2 µs, 90 % 12.35 ms, 99 % 1.235 s, longest 1235 s

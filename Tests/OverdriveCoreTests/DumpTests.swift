@@ -36,7 +36,7 @@ struct DumpTests {
         #expect(eventually { scheduler.metrics.executed >= 1 })
         let dump = scheduler.dump()
         #expect(dump.description.hasPrefix("Scheduler \"one\": 1 worker and 1 spare, 0 closures waiting\n"), "\(dump)")
-        #expect(dump.workers.allSatisfy { $0.threadID > 0 || dump.description.contains("worker \($0.index) (its thread begins)") })
+        #expect(dump.workers.allSatisfy { $0.threadID > 0 || dump.description.contains("worker \($0.index) (its thread starts)") })
     }
 
     @Test("says what each worker runs, for how long, and what waits where")

@@ -561,7 +561,7 @@ internal import Synchronization
     }
 
     /// Does it. ``Task`` does all of them: its switch has no default.
-    func carryOut(_ action: TypedAction) { trap("AnyTask has no subclass but Task") }
+    func carryOut(_ action: TypedAction) { trap("AnyTask: only Task may be a subclass") }
 
     /// The same of what needs to be handed over, and is rarer: each task has an action or two, as a number in a register.
     enum TypedNotice {
@@ -574,7 +574,7 @@ internal import Synchronization
     }
 
     /// Tells it to whom it is for.
-    func pass(on notice: TypedNotice) { trap("AnyTask has no subclass but Task") }
+    func pass(on notice: TypedNotice) { trap("AnyTask: only Task may be a subclass") }
 
     /// The task in one line: its type, its number, its name, and how far it is; how long it has taken where it ``isTimed``.
     ///

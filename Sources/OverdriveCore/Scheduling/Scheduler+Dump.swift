@@ -170,7 +170,7 @@ extension Scheduler.Dump.Worker {
             case .runs(let queue, let time): "runs \"\(queue)\" for \(seconds(from: time, to: atMost ?? time))"
             case .blocks(let queue, let time): "waits in \"\(queue)\" for \(seconds(time))\(whom(among: others))"
             }
-        let thread = threadID == 0 ? "its thread begins" : "thread \(threadID)"
+        let thread = threadID == 0 ? "its thread starts" : "thread \(threadID)"
         return "  worker \(index) (\(thread)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
     }
 

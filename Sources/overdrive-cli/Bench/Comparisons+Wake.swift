@@ -45,7 +45,7 @@ extension Comparison {
     static let blocking = [
         Comparison(
             name: "64 blocked closures",
-            question: "64 closures sleep 100 ms each; the workers that sleep are noticed.",
+            question: "64 closures sleep 100 ms each, without blocking { }.",
             unit: .milliseconds, bar: .timesFaster(4), everyNth: 5,
             overdrive: { contenders in
                 let group = WaitGroup()
@@ -59,7 +59,7 @@ extension Comparison {
             dispatch: sleepingOnDispatch),
         Comparison(
             name: "64 in blocking { }",
-            question: "64 closures sleep 100 ms each and say so.",
+            question: "64 closures sleep 100 ms each, inside blocking { }.",
             unit: .milliseconds, bar: .timesFaster(8), everyNth: 5,
             overdrive: { contenders in
                 let group = WaitGroup()

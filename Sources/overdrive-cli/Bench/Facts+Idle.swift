@@ -13,7 +13,7 @@ extension Fact {
         return [
             Fact(name: "CPU in 10 s of idleness", value: (after.cpu - before.cpu).rounded(.down), unit: "ms", bar: 0),
             Fact(
-                name: "context switches in them", value: after.switches - before.switches, unit: "", bar: 10),
+                name: "context switches in that time", value: after.switches - before.switches, unit: "", bar: 10),
         ]
     }
 

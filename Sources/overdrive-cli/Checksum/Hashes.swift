@@ -10,7 +10,7 @@ private final class CryptoState {
 
     init(_ kind: OpaquePointer?) {
         guard let kind, let place = EVP_MD_CTX_new(), EVP_DigestInit_ex2(place, kind, nil) == 1 else {
-            fatalError("overdrive: libcrypto has no such hash, or no memory")
+            fatalError("overdrive: libcrypto does not support this hash, or is out of memory")
         }
         self.place = place
     }

@@ -28,7 +28,7 @@ struct PreloadCommand: ParsableCommand {
 
     func validate() throws {
         guard !words.isEmpty else {
-            throw ValidationError("preload takes a program after two dashes: overdrive preload -- program argument…")
+            throw ValidationError("preload needs a program after --: overdrive preload -- program argument…")
         }
         try Settings.validate()
     }

@@ -139,7 +139,7 @@ struct RunCommand: ParsableCommand {
 
     @OptionGroup var batch: BatchSetup
 
-    @Argument(parsing: .postTerminator, help: "The command, its words, and ::: with items.")
+    @Argument(parsing: .postTerminator, help: "The command with its arguments, and items after :::.")
     var command: [String] = []
 
     func validate() throws {

@@ -20,7 +20,7 @@ struct SubmitSlurmCommand: ParsableCommand {
         discussion: """
             The list of files is stored now. A shard that loses its node, is preempted or nears its time limit resumes from \
             its journal when Slurm runs it again; scancel ends it. The scripts are left in DIR. The command line of your own PROGRAM \
-            is not changed: give it --journal DIR and --shard /N, as the examples take them.
+            is not changed: give it --journal DIR and --shard /N, as the programs in Examples do.
 
             DIR, the data and this program must be on a file system that all nodes share.
 
@@ -152,8 +152,8 @@ struct SubmitSlurmCommand: ParsableCommand {
         guard let job = SlurmJob.number(in: answer) else {
             throw BatchRefusal(
                 .unavailable,
-                "sbatch printed no job number (\(answer.split(separator: "\n").last ?? "")), so the merge is not queued: squeue "
-                    + "shows the shards' number N, and sbatch --dependency=afterany:N \(SlurmScript.quoted(merge)) queues it")
+                "sbatch printed no job number (\(answer.split(separator: "\n").last ?? "")), so the merge is not queued: find the "
+                    + "shards' number N with squeue, then run: sbatch --dependency=afterany:N \(SlurmScript.quoted(merge))")
         }
         try Self.write("\(job)\n", to: "\(directory)/slurm-job")
         let after: String
@@ -163,8 +163,8 @@ struct SubmitSlurmCommand: ParsableCommand {
         } catch {
             throw BatchRefusal(
                 error.status,
-                "the shards are queued (\(job)), and the merge is not: \(error.sentence); sbatch "
-                    + "--dependency=afterany:\(job) \(merge) queues it, scancel \(job) withdraws the shards")
+                "the shards are queued (\(job)), but the merge is not: \(error.sentence); to queue the merge: sbatch "
+                    + "--dependency=afterany:\(job) \(merge); to cancel the shards: scancel \(job)")
         }
         let output = OrderedOutput()
         output.append(

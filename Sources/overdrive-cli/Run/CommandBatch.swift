@@ -390,7 +390,7 @@ final class CommandWorker: Sendable {
                         BatchRefusal(
                             .system,
                             "run: this process is short of files, memory or processes (\(sentence(forError: error.number))). "
-                                + "Give fewer --jobs, or raise the limit."))
+                                + "Use fewer --jobs, or raise the limit."))
                     throw CommandFailure(description: error.sentence)
                 }
                 guard batch.template.isOfOneProgram, error.number != E2BIG else {

@@ -480,8 +480,8 @@ struct SubmitTests {
         #expect(outcome.status == 69)
         #expect(
             outcome.errors
-                == "overdrive: the shards are queued (77), and the merge is not: Slurm's sbatch refused: full; sbatch "
-                + "--dependency=afterany:77 \(tree.path)/j/merge.sbatch queues it, scancel 77 withdraws the shards\n")
+                == "overdrive: the shards are queued (77), but the merge is not: Slurm's sbatch refused: full; to queue the merge: sbatch "
+                + "--dependency=afterany:77 \(tree.path)/j/merge.sbatch; to cancel the shards: scancel 77\n")
     }
 
     @Test("status says where Slurm has a shard, and why one waits")
