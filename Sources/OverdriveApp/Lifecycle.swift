@@ -225,7 +225,7 @@ final class Lifecycle: Sendable {
 
     /// The task has booted after it was given up: nobody else will stop it.
     func stopLate(_ task: AppTask) {
-        note("\(task.title) reported its boot after it had been given up, and was stopped at once")
+        note("\(task.title) booted only after the app had given it up, and was stopped at once")
         AsyncTask(executorPreference: scheduler) { try? await task.stop() }
     }
 

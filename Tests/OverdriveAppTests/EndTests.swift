@@ -154,7 +154,7 @@ struct EndTests {
         #expect(late.stopped.pass(within: 60))
         gate.open()
         let notes = await app.ended().notes
-        #expect(notes == ["Late reported its boot after it had been given up, and was stopped at once"])
+        #expect(notes == ["Late booted only after the app had given it up, and was stopped at once"])
     }
 
     @Test("cancels at once what it keeps from starting, and not when what that waits for is over")

@@ -6,7 +6,7 @@ internal import OverdriveCore
 struct MachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "machine",
-        abstract: "Prints what was found about this machine, and the number of workers.",
+        abstract: "Prints the CPUs and limits of this machine, and the number of workers.",
         discussion: """
             The number of workers is that of the usable CPUs (affinity mask and cpuset), or the tightest \
             cgroup quota rounded up if that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT apply, \

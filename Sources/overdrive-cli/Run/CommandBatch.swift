@@ -389,7 +389,7 @@ final class CommandWorker: Sendable {
                     stop(
                         BatchRefusal(
                             .system,
-                            "run: this process is short of files, memory or processes (\(sentence(forError: error.number))). "
+                            "run: file descriptors, memory or processes ran out (\(sentence(forError: error.number))). "
                                 + "Use fewer --jobs, or raise the limit."))
                     throw CommandFailure(description: error.sentence)
                 }
