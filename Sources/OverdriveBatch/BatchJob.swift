@@ -161,7 +161,7 @@ public struct BatchJob: Sendable {
     /// Runs the pending items until `output` throws, or as ``run(_:output:)`` does.
     ///
     ///     try job.run(options) { index, result in
-    ///         try file.write(result.get())
+    ///         try append(result.get())
     ///     }
     ///
     /// An error that `output` throws ends the run as a cancelled token does: items under way are asked to end, and the
