@@ -63,7 +63,7 @@ struct CircleTests {
         }
     }
 
-    @Test("An edge of a large graph costs microseconds, whatever the order of the edges")
+    @Test("An edge of a large graph in random order costs microseconds")
     func largeGraph() {
         var random = SplitMix(state: 7)
         let count = 20_000

@@ -44,7 +44,8 @@ extension AnyTask {
     /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
     ///   shows the path.
     /// - Cost: One allocation. If tasks wait for this task already, also a lock that all tasks share, and a search for a
-    ///   circle. The search visits only the dependency's ancestors that an earlier order of the edges does not fit.
+    ///   circle. The search visits only the dependency's ancestors that an earlier order of the edges does not fit:
+    ///   usually few, for some orders all of them at each edge.
     @discardableResult
     public final func add(
         dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
