@@ -6,6 +6,7 @@
 
 #include "job/group.h"
 #include "sleep/lock.h"
+#include "worker/worker.h"
 
 static odi_lock waits_lock;
 static odi_cycle_wait *waits;
@@ -164,17 +165,21 @@ void odi_cycle_enter_sync(odi_cycle_wait *wait, od_queue *wanted)
 
 void odi_cycle_enter(odi_cycle_wait *wait, odi_group *group, od_queue *queue)
 {
+    /* Of the last warning: what the thread waited for, and its count of jobs. A group's memory may be another one's. */
     static _Thread_local const void *said;
+    static _Thread_local uint64_t said_in;
     const void *awaited = group != NULL ? (const void *)group : queue;
+    uint64_t job = odi_worker_self != NULL ? odi_worker_activity(odi_worker_self) : 0;
 
     odi_lock_acquire(&waits_lock);
     *wait = (odi_cycle_wait){.queue = queue, .group = group};
     list(wait);
-    if (awaited == said || !is_cycle(wait)) {
+    if ((awaited == said && job == said_in) || !is_cycle(wait)) {
         odi_lock_release(&waits_lock);
         return;
     }
     said = awaited;
+    said_in = job;
     warn(wait);
 }
 

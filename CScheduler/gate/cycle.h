@@ -40,7 +40,7 @@ typedef struct odi_cycle_wait {
 void odi_cycle_enter_sync(odi_cycle_wait *wait, od_queue *wanted);
 
 /* It waits for jobs: of the group, which was entered by hand for a job of the queue, if that is not NULL; or of
- * the queue. Warns when none of them can begin before this wait ends, once for waits of one thread that follow
+ * the queue. Warns when none of them can begin before this wait ends, once for waits of one job that follow
  * each other. No lock is held. */
 void odi_cycle_enter(odi_cycle_wait *wait, struct odi_group *group, od_queue *queue);
 void odi_cycle_leave(odi_cycle_wait *wait);
