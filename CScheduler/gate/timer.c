@@ -25,7 +25,7 @@
 enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4, LOOKS = 8 };
 
 /* The forks between the first process and this one. */
-static uint32_t forks;
+static uint32_t forks_seen;
 
 struct od_timer {
     odi_timer_entry entry; /* first */
@@ -44,7 +44,7 @@ struct od_timer {
                               start: the delay, unless it */
     bool absolute;         /* is set */
     bool reserve;          /* of a record for the queue */
-    uint32_t forks;        /* when it was created: a canceller that looks may be the parent's thread */
+    uint32_t forks_seen;   /* when it was created: a canceller that looks may be the parent's thread */
 };
 
 static od_timer *timer_of(odi_timer_entry *entry)
@@ -71,7 +71,7 @@ void od_timer_release(od_timer *timer)
 /* Ended by: the canceller, which takes one lock and calls nobody. */
 ODI_COLD static void await_canceller(od_timer *timer)
 {
-    for (int round = 0; timer->forks == forks && odi_load_acquire(&timer->state, T2) & LOOKS; round++)
+    for (int round = 0; timer->forks_seen == forks_seen && odi_load_acquire(&timer->state, T2) & LOOKS; round++)
         odi_thread_give_way(round);
 }
 
@@ -243,7 +243,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         .absolute = options->due_ns != 0,
         .reserve = reserve,
         .interval = options->interval_ns,
-        .forks = forks,
+        .forks_seen = forks_seen,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
     odi_store_relaxed(&timer->references, 2);
@@ -286,7 +286,7 @@ od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *optio
 
 static void forked(void)
 {
-    forks++;
+    forks_seen++;
 }
 
 __attribute__((constructor)) static void register_for_fork(void)

@@ -9,7 +9,7 @@ enum { TICK_SHIFT = 10, SLOT_BITS = 12 };
 #define LAST_TICK ((uint64_t)INT64_MAX >> TICK_SHIFT)
 
 /* What the leader's word can hold of a time: a hundred years. */
-#define NEVER ((UINT64_C(1) << (64 - SLOT_BITS)) - 1)
+#define FARTHEST_TICK ((UINT64_C(1) << (64 - SLOT_BITS)) - 1)
 #define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
 #define NOBODY UINT64_C(0)
 
@@ -226,7 +226,7 @@ static uint64_t kept_tick(int64_t until)
 {
     uint64_t tick = tick_before(until);
 
-    return tick < NEVER ? tick : NEVER;
+    return tick < FARTHEST_TICK ? tick : FARTHEST_TICK;
 }
 
 static uint64_t kept(int64_t until, int slot)
