@@ -122,7 +122,7 @@ struct ProcessTests {
         #expect(outcome.status == 0)
         #expect(!outcome.lines.contains("heard SIGUSR1"))
         #expect(outcome.errorLines == [
-            "overdrive: SIGUSR1 is \(how) already, and stays so: leave it out of the app's signals, "
+            "overdrive: SIGUSR1 is already \(how), and stays so: leave it out of the app's signals, "
                 + "or give it up before the app is run"
         ])
     }

@@ -127,7 +127,7 @@ struct EnvironmentTests {
             }
             queue.async {}
             #expect(eventually { said.all.count == 2 })
-            #expect(said.all[1].hasPrefix("pool \"told\" is stuck: work waits"))
+            #expect(said.all[1].hasPrefix("pool \"told\" is stuck: closures are pending"))
             go.signal()
             await queue.drained()
             Scheduler.onWarning(nil)

@@ -90,7 +90,7 @@ struct GlobalExecutorTests {
         let few = try probe("global-probe", "install", "meet", environment: ["OVERDRIVE_WORKERS": "2"])
         #expect(few.count == 3)
         #expect(few[1].hasPrefix("said after"))
-        #expect(few[1].contains("each thread (66 threads, 64 spares at most). Raise spareWorkers, or OVERDRIVE_SPARES"))
+        #expect(few[1].contains("every thread waits (66 threads, 64 spares at most). Raise spareWorkers, or OVERDRIVE_SPARES"))
         let enough = try probe(
             "global-probe", "install", "meet", environment: ["OVERDRIVE_WORKERS": "2", "OVERDRIVE_SPARES": "128"])
         #expect(enough == ["install true true", "128 tasks met"])
