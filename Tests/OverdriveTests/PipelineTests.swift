@@ -230,7 +230,7 @@ private struct RandomPipeline {
         let isSuspending: Bool
         let failing: Set<Int>
         let cancelling: Int
-        /// What the stage has run for, in order.
+        /// The items for which the stage has run, in order.
         let seen = Log<Int>()
         let inside = Counter()
         init(mode: Int, isSuspending: Bool, failing: Set<Int>, cancelling: Int) {

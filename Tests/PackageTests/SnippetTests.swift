@@ -212,7 +212,7 @@ struct DifferenceTests {
         #expect(rows.count > 30 && said == [], "\(said.joined(separator: "\n"))")
     }
 
-    /// What the rows' code takes for granted.
+    /// Declarations that the code of the rows uses.
     private let prelude = """
         import Overdrive
 

@@ -94,7 +94,7 @@ private struct GraphPicture {
         var row = 0
     }
 
-    /// What the nodes of a box have in common in a large graph.
+    /// The key of a box in a large graph: its nodes have it in common.
     private struct Place: Hashable {
         let column: Int
         let path: String?
