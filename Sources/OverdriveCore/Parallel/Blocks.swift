@@ -1,23 +1,26 @@
+// Owns the fixed division of a range into blocks and the combination of block results as a tree. `map`, `reduce`,
+// `scan`, `min`, `max` and the collecting operations call it. The number of workers never changes the result.
+
 public import CScheduler
 
-/// A range cut into blocks in a way that only its length decides, and never who is free: so that what is
-/// combined block by block has the same bits on any number of workers.
+/// Divides a range into blocks that depend only on its length and grain, never on the number of free workers. So
+/// results combined block by block have the same bits on any number of workers.
 @usableFromInline
 struct Blocks: Sendable {
     @usableFromInline let range: Range<Int>
     @usableFromInline let size: Int
     @usableFromInline let count: Int
 
-    /// More blocks than there will ever be workers for, and few enough to keep something for each.
+    /// Creates at most `most` blocks: more than any machine has workers, but few enough to store a value for each.
     ///
-    /// - Parameter grain: Blocks are at least so long, but for the last.
+    /// - Parameter grain: The minimum length of a block, except the last one.
     @inlinable
     init(_ range: Range<Int>, grain: Int? = nil, most: Int = 1024) {
         self.init(range, atLeast: grain ?? 1, most: most)
     }
 
-    /// The same for what is combined as it is: values of plain memory, such as numbers, are over too soon for fewer
-    /// than a thousand to be worth a block, unless a grain says so.
+    /// Creates blocks for elements that are only combined. Combining plain values such as numbers is so fast that a
+    /// block has at least 1,024 of them, unless a grain is set.
     @inlinable
     init<Element>(_ range: Range<Int>, grain: Int?, combining type: Element.Type) {
         self.init(range, atLeast: grain ?? (_isPOD(type) ? 1024 : 1), most: 1024)
@@ -38,16 +41,16 @@ struct Blocks: Sendable {
         return start..<start + min(size, range.upperBound - start)
     }
 
-    /// Room for a value of each block.
+    /// Allocates uninitialized memory for one value per block. The caller deallocates it.
     @inlinable
     func makePlaces<R>(for type: R.Type) -> UnsafeMutablePointer<R> { .allocate(capacity: count) }
 
-    /// What `body` returns for each block, in their order.
+    /// Returns the results of `body` for all blocks, in block order.
     @inlinable
     @inline(__always)
     func values<T>(_ body: (Range<Int>) -> T) -> [T] {
         unsafe Array(unsafeUninitializedCapacity: count) { places, written in
-            // Each place is written by whoever takes its block, and by nobody else.
+            // Only the thread that takes a block writes its slot.
             nonisolated(unsafe) let places = unsafe places
             let merging = Parallel.merging
             Share(count).work { some in
@@ -58,7 +61,7 @@ struct Blocks: Sendable {
         }
     }
 
-    /// The values of the blocks `[first, last)`, moved out of their places and combined as a balanced tree.
+    /// Moves the values of the blocks `first..<last` out of their slots, and combines them as a balanced tree.
     @inlinable
     func folded<R>(_ values: UnsafeMutablePointer<R>, _ first: Int, _ last: Int, _ combine: (R, R) -> R) -> R {
         if last - first == 1 { return unsafe (values + first).move() }
@@ -66,7 +69,7 @@ struct Blocks: Sendable {
         if last - first <= 8 || _isPOD(R.self) {
             return unsafe combine(folded(values, first, middle, combine), folded(values, middle, last, combine))
         }
-        // Combining what is no plain memory may take long: the upper part of the tree is forked.
+        // Combining values with references may take long, so the upper part of the tree is forked.
         nonisolated(unsafe) let values = unsafe values
         var right: R?
         let left = unsafe forkedFold(values, first, middle, combine) { right = unsafe folded(values, middle, last, combine) }
@@ -90,7 +93,7 @@ struct Blocks: Sendable {
         return left
     }
 
-    /// The results of the blocks `[first, last)`, combined as a balanced tree.
+    /// Computes and combines the results of the blocks `first..<last`, as a balanced tree.
     @inlinable
     func tree<R>(_ first: Int, _ last: Int, _ leaf: (Range<Int>) -> R, _ combine: (R, R) -> R) -> R {
         if last - first == 1 { return leaf(self[first]) }
@@ -103,8 +106,10 @@ struct Blocks: Sendable {
         return combine(left, right)
     }
 
-    /// Both halves by direct calls, unless somebody takes the second: then nil for it. (The optimiser specialises
-    /// the recursion for the caller's closures; a closure that captures them it does not.)
+    /// Computes both halves. The second result is nil if a thief ran the second half through `later`.
+    ///
+    /// Both halves are direct calls here, because the optimiser specialises this recursion for the closures of the
+    /// caller. It does not specialise a closure that captures them.
     @inlinable
     @inline(__always)
     func forkedTree<R>(

@@ -1,6 +1,9 @@
+// Owns the choice of the scheduler for threads that are not workers. The engine calls it at such a thread's first
+// fork.
+
 internal import CScheduler
 
-/// Where threads fork that are no workers: the engine asks for it at such a thread's first fork.
+/// Returns the shared scheduler for a thread that is not a worker. The engine calls it at the thread's first fork.
 @_cdecl("od_default_pool")
 func defaultPool() -> OpaquePointer {
     unsafe Scheduler.shared.handle

@@ -1,22 +1,25 @@
+// Owns the shared state of one parallel operation: first error, cancellation, progress. Operations with settings or
+// throwing closures create one `Effort`; their parts report to it. It never schedules work.
+
 internal import CScheduler
 internal import Synchronization
 
-/// One operation that may end early: its first error, who may stop it, and its progress.
+/// The state of one parallel operation: its first error, its cancellation sources and its progress.
 ///
-/// Made by the operation's caller, shared by all its parts, and gone when the operation returns.
+/// The caller of the operation creates the effort, all parts share it, and it is released when the operation returns.
 @usableFromInline
 final class Effort<E: Error>: CurrentWork {
     private let isFailed = Atomic(false)
-    /// A part was left out because the operation was cancelled.
+    /// A part was skipped because the operation was cancelled.
     private let isCut = Atomic(false)
     private let problem = Locked<E?>(nil)
     private let token: CancellationToken?
     private let progress: Parallel.Progress?
-    /// Whether cancellation ends the operation, or is only what its parts are told.
+    /// True if cancellation ends the operation; otherwise the running parts only see the request.
     private let endsWhenCancelled: Bool
-    /// What the caller was doing: its cancellation is ours.
+    /// The work in which the caller runs. Its cancellation also cancels this operation.
     private let outer: (any CurrentWork)?
-    // The task that waits in the operation.
+    // The Swift task that waits for the operation, if the caller has no current work.
     private let task: TaskHandle?
 
     @usableFromInline
@@ -28,7 +31,7 @@ final class Effort<E: Error>: CurrentWork {
         task = outer == nil ? TaskHandle.current : nil
     }
 
-    /// An operation as it is asked for. Where it may throw any error, cancellation ends it.
+    /// Creates the effort for the given settings. If `E` is `any Error`, cancellation ends the operation.
     @usableFromInline
     convenience init(_ asked: Parallel) {
         self.init(
@@ -36,28 +39,28 @@ final class Effort<E: Error>: CurrentWork {
             endsWhenCancelled: E.self == (any Error).self && (asked.token != nil || asked.isAwaited))
     }
 
-    /// Whether the operation was cancelled from outside.
+    /// Whether the token, the outer work or the task was cancelled.
     @usableFromInline
     var isCancelled: Bool {
         token?.isCancelled ?? false || outer?.isRequested ?? false || task?.isCancelled ?? false
     }
 
     var isRequested: Bool {
-        // Relaxed: it only says that parts are not needed any more; the error itself is behind a lock.
+        // Relaxed: the flag only allows parts to stop early; the error itself is protected by a lock.
         isFailed.load(ordering: .relaxed) || isCancelled
     }
 
-    /// Whether parts that have not started need not.
+    /// Whether parts that have not started must be skipped.
     @usableFromInline
     var isOver: Bool {
         // Relaxed: as in `isRequested`.
         if isFailed.load(ordering: .relaxed) || isCut.load(ordering: .relaxed) { return true }
         guard endsWhenCancelled, isCancelled else { return false }
-        isCut.store(true, ordering: .relaxed) // Relaxed: `end` comes after the part's join.
+        isCut.store(true, ordering: .relaxed) // Relaxed: `end` reads it after the join of this part.
         return true
     }
 
-    /// The operation ends with `error`, unless another came first.
+    /// Records the error of the operation, unless an earlier error is recorded.
     @usableFromInline
     func fail(_ error: E) {
         problem.withLock { problem in
@@ -66,7 +69,7 @@ final class Effort<E: Error>: CurrentWork {
         isFailed.store(true, ordering: .relaxed) // Relaxed: as in `isRequested`.
     }
 
-    /// Runs a part of `count` units, unless the operation is over.
+    /// Runs a part of `count` elements, unless the operation has already ended.
     @usableFromInline
     func part(_ count: Int, _ body: () throws(E) -> Void) {
         if isOver { return }
@@ -78,7 +81,7 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
-    /// Runs a part that has a result: nil if the operation is over.
+    /// Runs a part with a result. Returns nil if the operation has ended or the part throws.
     @usableFromInline
     func result<R>(_ count: Int, _ body: () throws(E) -> R) -> R? {
         if isOver { return nil }
@@ -92,22 +95,23 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
-    /// So many units are done by half, or are run through because the operation is over: then they do not count.
+    /// Adds `halves` half elements to the progress. After an early end they do not count: the sort only runs to its
+    /// end.
     @usableFromInline
     func isDone(halves: Int) {
         guard let progress, !isOver else { return }
         progress.add(halves: halves)
     }
 
-    /// Runs what its parts are forked and joined in.
+    /// Runs the code that forks and joins all parts, with this effort as the current work.
     @usableFromInline
     func whole<R>(_ body: () -> R) -> R {
         whileCurrent(body)
     }
 
-    /// Throws the first error, or `CancellationError` where the operation ends early, after all parts have ended: what
-    /// left a part out is not asked again whether it still says so. Cancelled is also what was done whole, where that came
-    /// during its last part.
+    /// Throws the first error, or `CancellationError` if the operation was cancelled. Call after the join of all
+    /// parts. A cancel during the last part also throws, although all elements are done. Skipped parts are remembered
+    /// in `isCut`, since a cancellation source may have changed its answer.
     @usableFromInline
     func end() throws(E) {
         if let error = problem.withLock({ $0 }) { throw error }
@@ -118,7 +122,7 @@ final class Effort<E: Error>: CurrentWork {
 }
 
 extension Parallel {
-    /// How far a long operation has come.
+    /// The progress of a long operation.
     ///
     ///     let progress = Parallel.Progress()
     ///     Parallel(progress: progress).forEach(0..<frames.count) { render(frames[$0]) }
@@ -126,20 +130,20 @@ extension Parallel {
     ///     print(progress.completed, "of", frames.count)
     ///
     /// - Threading: Safe from any thread.
-    /// - Cost: One addition for each chunk of some microseconds.
+    /// - Cost: One addition for each part of some microseconds.
     public final class Progress: Sendable {
         private let halves = Atomic(0)
 
-        /// Counts from 0.
+        /// Creates a counter that starts at 0.
         ///
         /// - Ordering: None.
         /// - Threading: Any thread.
         /// - Cost: One allocation.
         public init() {}
 
-        /// How many iterations, or elements, are done. It never falls.
+        /// The number of finished elements or iterations. It never decreases.
         public var completed: Int {
-            halves.load(ordering: .relaxed) / 2 // Relaxed: a number to look at, which orders nothing.
+            halves.load(ordering: .relaxed) / 2 // Relaxed: a statistic, which orders nothing.
         }
 
         @usableFromInline
@@ -152,8 +156,8 @@ extension Parallel {
         }
     }
 
-    /// Runs `body` with the calling thread as an external thread of `scheduler`, unless it is one of its workers; where it
-    /// is, for nil.
+    /// Runs `body` while the calling thread is an external thread of `scheduler`. A worker of `scheduler` stays a
+    /// worker. With nil, `body` runs without any change.
     @usableFromInline
     static func asExternalThread<R, E: Error>(of scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
         guard let scheduler else { return try body() }

@@ -1,12 +1,14 @@
+// Owns the state by which a join with errors cancels its second branch. `Parallel.join` creates it on the stack. It
+// never forks or joins.
+
 public import Synchronization
 
-/// The second branch of a join that may throw, as far as thieves are concerned: not begun, or run by one who can
-/// be told that its result is not needed any more.
+/// The state of the second branch of a throwing join: not started, running on a thief, or abandoned.
 ///
-/// It lives in the joiner's frame, and costs a store as long as nobody takes the branch.
+/// The state lives in the joiner's stack frame, and costs one store as long as no thief takes the branch.
 @usableFromInline
 struct ForkedBranch: ~Copyable {
-    /// 0; or what whoever runs the branch asks, retained; or `abandoned`.
+    /// 0, a retained ``ForkedWork`` of the running branch, or `abandoned`.
     @usableFromInline let word = Atomic<UInt>(0)
 
     @inlinable
@@ -15,13 +17,13 @@ struct ForkedBranch: ~Copyable {
 
     private static var abandoned: UInt { 1 }
 
-    /// Runs `body`, unless the first branch has thrown already.
+    /// Runs `body`, unless the first branch has already thrown.
     @usableFromInline
     func run(_ body: () -> Void) {
         let work = ForkedWork(outer: CurrentWorkPlace.currentOrTask)
         let retained = unsafe Unmanaged.passRetained(work)
-        // Whichever of the two comes first is seen by the other: `abandon` finds the work, with all that it is
-        // made of, or the work does not start.
+        // The exchanges of `run` and `abandon` are ordered. If `abandon` is second, it finds the initialised work and
+        // cancels it; otherwise the branch does not start.
         let word = unsafe UInt(bitPattern: retained.toOpaque())
         guard self.word.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing).exchanged else {
             unsafe retained.release()
@@ -30,7 +32,7 @@ struct ForkedBranch: ~Copyable {
         work.whileCurrent(body)
     }
 
-    /// The first branch has thrown. The caller joins afterwards.
+    /// Abandons the branch after the first branch has thrown. The caller joins the fork afterwards.
     @usableFromInline
     func abandon() {
         if let work = unsafe work(in: word.compareExchange(
@@ -40,10 +42,10 @@ struct ForkedBranch: ~Copyable {
         }
     }
 
-    /// The branch was joined: nobody else asks for the word now.
+    /// Releases the work of the branch. Call after the join, when no other thread uses the word.
     @usableFromInline
     func end() {
-        // Relaxed: the join has ordered what its thief did before this.
+        // Relaxed: the join orders this load after the writes of the thief.
         unsafe work(in: word.load(ordering: .relaxed))?.release()
     }
 
@@ -53,10 +55,10 @@ struct ForkedBranch: ~Copyable {
     }
 }
 
-/// A branch that somebody runs for a joiner.
+/// The current work of a branch that runs on a thief, or on the joiner after it took back the fork.
 private final class ForkedWork: CurrentWork {
     private let cancelled = Atomic(false)
-    /// What the thread was doing that runs it: what it inherited from the joiner, or is if that runs it itself.
+    /// The work that was current before: inherited from the joiner, or the joiner's own.
     private let outer: (any CurrentWork)?
 
     init(outer: (any CurrentWork)?) {
@@ -64,11 +66,11 @@ private final class ForkedWork: CurrentWork {
     }
 
     var isRequested: Bool {
-        // Relaxed: it only says that a result is not needed.
+        // Relaxed: the flag only says that the result is not needed.
         cancelled.load(ordering: .relaxed) || outer?.isRequested ?? false
     }
 
     func cancel() {
-        cancelled.store(true, ordering: .relaxed) // Relaxed: as above.
+        cancelled.store(true, ordering: .relaxed) // Relaxed: the flag only says that the result is not needed.
     }
 }

@@ -1,15 +1,18 @@
+// Owns the division of a range among threads on demand. The loop operations of `Parallel` call it. It never allocates
+// and never handles errors.
+
 public import CScheduler
 
-/// How a range is divided: by halves, and only when somebody asks for work.
+/// Runs a range in chunks, and forks half of the rest when a thief asks for work.
 ///
-/// Whoever runs a range runs it in chunks of a few microseconds, and looks between two of them whether a thief
-/// wants something (one load and a comparison). Then the second half of what is left is forked, and so on, down
-/// to single iterations if these are long. With nobody about, a range is one plain loop in chunks.
+/// A thread runs its range in chunks of a few microseconds. Between two chunks it checks for a waiting thief, at the
+/// cost of one load and a comparison. If a thief waits, the thread forks the second half of the remaining range, down
+/// to single iterations. Without thieves, the range runs as one plain loop in chunks.
 ///
-/// Lazy binary splitting: Tzannes, Caragea, Barua, Vishkin, PPoPP 2010, §4.
+/// Algorithm: lazy binary splitting. Tzannes, Caragea, Barua, Vishkin, PPoPP 2010, §4.
 @usableFromInline
 struct Loop: Sendable {
-    /// Ranges of this size are not divided.
+    /// The minimum length of a part after a division.
     @usableFromInline let grain: Int
 
     @inlinable
@@ -18,9 +21,9 @@ struct Loop: Sendable {
         self.grain = grain ?? 1
     }
 
-    /// Runs `body` on parts of `range`, in order within each part, until all of it is done.
+    /// Runs `body` on parts of `range`, each part in order, and returns when all of `range` is done.
     ///
-    /// - Parameter chunk: How many iterations are likely to take some microseconds; 1 if unknown.
+    /// - Parameter chunk: The expected number of iterations in some microseconds; 1 if unknown.
     @inlinable
     func run(_ range: Range<Int>, chunk: Int = 1, _ body: (Range<Int>) -> Void) {
         var next = range.lowerBound
@@ -32,7 +35,7 @@ struct Loop: Sendable {
                 return
             }
             let began = od_loop_ticks()
-            // What would be left alone comes along.
+            // A remainder shorter than the grain joins this chunk.
             let end = chunk < left && left - chunk >= grain ? next + chunk : range.upperBound
             body(next..<end)
             next = end
@@ -50,8 +53,8 @@ struct Loop: Sendable {
         }
     }
 
-    /// Chunks are to take between one and four units of time, so that looking costs nothing, and thieves are
-    /// answered soon.
+    /// Returns the next chunk size, aiming at one to four time units per chunk. Then the check for thieves costs
+    /// little, and a thief waits only briefly.
     @inlinable
     @inline(__always)
     func adapted(_ chunk: Int, took ticks: UInt64) -> Int {

@@ -1,6 +1,8 @@
+// Owns the joins of many branches with one shared closure, which receives the branch number. So no closure is
+// allocated per branch. Programs call it; it never divides a range into parts.
+
 public import CScheduler
 
-// Several branches from one frame: one closure that is told which of them it is, so that none has to be made for each.
 
 extension Parallel {
     /// Runs a closure once for each of a few numbers, in parallel if workers are free, and combines the results.
@@ -9,8 +11,8 @@ extension Parallel {
     ///         Parallel.join(count: node.children.count, 1, +) { i in count(node.children[i]) }
     ///     }
     ///
-    /// Each call is a separate fork, as in a join of two. Use it for the children of a node or the moves in a
-    /// position, where each may be much work. For many small pieces of work, use `reduce`.
+    /// Each call is a separate fork, as in a join of two. Use this operation for the children of a node, or for the
+    /// moves in a position, when each call may take long. For many small pieces of work, use `reduce`.
     ///
     /// Capture a large value by a pointer. Swift copies a captured `InlineArray` element by element at each level:
     ///
@@ -20,18 +22,19 @@ extension Parallel {
     ///     }
     ///
     /// - Parameters:
-    ///   - count: How many calls.
-    ///   - end: What the last result is combined with, and the result for no calls at all.
-    ///   - combine: Combines a result with what came of those behind it. It runs here.
+    ///   - count: The number of calls.
+    ///   - end: The value that the last result is combined with; also the result for 0 calls.
+    ///   - combine: Combines a result with the combination of the later results. Runs on the calling thread.
     ///   - branch: Called with each number below `count`. The calling thread starts with the last number and
-    ///     continues downwards; other threads start with the first.
-    /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`: in this order always, so that it has the same bits
-    ///   on any number of workers.
-    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part. While it waits for a call, it runs only what that has forked.
-    /// - Cost: About two nanoseconds for each call that no thief takes: no allocation, no locked instruction. A level
-    ///   of nesting takes one frame, and 32 bytes for each waiting call, of which there are at most 1,023. A stolen
-    ///   branch with a result of more than 16 bytes takes one allocation.
+    ///     descends; other threads start with the first number.
+    /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`, always in this order. So the result has the same
+    ///   bits on any number of workers.
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work. While the caller waits for a call, it runs
+    ///   only forks of that call.
+    /// - Cost: About 2 ns for each call that no thief takes: no allocation, no locked instruction. Each level of
+    ///   nesting uses one stack frame, and 32 bytes for each waiting call, of which there are at most 1,023. A stolen
+    ///   call with a result of more than 16 bytes costs one allocation.
     @inlinable
     @inline(__always)
     public static func join<R: Sendable>(
@@ -65,16 +68,16 @@ extension Parallel {
     ///     let size = try Parallel.join(count: entries.count, 0, +) { i in try sizeOnDisk(entries[i]) }
     ///
     /// - Parameters:
-    ///   - count: How many calls.
-    ///   - end: What the last result is combined with, and the result for no calls at all.
-    ///   - combine: Combines a result with what came of those behind it. It runs here.
-    ///   - branch: Called with each number below `count`, unless an error comes first.
+    ///   - count: The number of calls.
+    ///   - end: The value that the last result is combined with; also the result for 0 calls.
+    ///   - combine: Combines a result with the combination of the later results. Runs on the calling thread.
+    ///   - branch: Called with each number below `count`, unless an error occurs first.
     /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`.
-    /// - Throws: The first error. Calls that had not begun then do not begin, and in those that run
-    ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
-    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation more than without errors, and some 20 ns for each call.
+    /// - Throws: The first error, after all started calls have finished. Other calls do not start, and in running
+    ///   calls ``Cancellation/isRequested`` becomes true.
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One allocation more than without errors, and about 20 ns for each call.
     @inlinable
     public static func join<R: Sendable, E: Error>(
         count: Int, _ end: R, _ combine: (R, R) throws(E) -> R, _ branch: @Sendable (Int) throws(E) -> R
@@ -87,15 +90,15 @@ extension Parallel {
     ///     let size = try Parallel(token: token).join(count: entries.count, 0, +) { i in try sizeOnDisk(entries[i]) }
     ///
     /// - Parameters:
-    ///   - count: How many calls.
-    ///   - end: What the last result is combined with, and the result for no calls at all.
-    ///   - combine: Combines a result with what came of those behind it.
+    ///   - count: The number of calls.
+    ///   - end: The value that the last result is combined with; also the result for 0 calls.
+    ///   - combine: Combines a result with the combination of the later results.
     ///   - branch: Called with each number below `count`, unless the operation ends early.
     /// - Returns: `combine(r0, combine(r1, … combine(r, end)))`.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation, and some 20 ns for each call.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One allocation, and about 20 ns for each call.
     @inlinable
     public func join<R: Sendable, E: Error>(
         count: Int, _ end: R, _ combine: (R, R) throws(E) -> R, _ branch: @Sendable (Int) throws(E) -> R
@@ -116,20 +119,20 @@ extension Parallel {
         return all
     }
 
-    /// Runs a closure once for each of a few numbers, at the same time as far as workers are free.
+    /// Runs a closure once for each of a few numbers, in parallel if workers are free.
     ///
     ///     Parallel().invoke(count: node.children.count) { i in visit(node.children[i]) }
     ///
     /// Each call is a separate fork. For many small pieces of work, use `forEach`.
     ///
     /// - Parameters:
-    ///   - count: How many calls.
+    ///   - count: The number of calls.
     ///   - body: Called with each number below `count`, unless the operation ends early.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: In no order. Writes of the calls are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: Two nanoseconds for each call that nobody takes; with more than a grain, or errors, one allocation, and some 20 ns for
-    ///   each call.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: 2 ns for each call that no thief takes. With settings other than a grain, or errors, one allocation,
+    ///   and about 20 ns for each call.
     @inlinable
     @inline(__always)
     public func invoke<E: Error>(count: Int, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
@@ -155,17 +158,17 @@ extension Parallel {
         branches(count, body, here: body, taken: {})
     }
 
-    /// Runs three closures, at the same time if workers are free. (Two are a join.)
+    /// Runs three closures, at the same time if workers are free. For two closures, use `join`.
     ///
     ///     try Parallel().invoke { try load(meshes) } _: { try load(textures) } _: { try load(sounds) }
     ///
     /// - Parameters:
-    ///   - a: Runs here, first.
-    ///   - b: Runs once, here or elsewhere, unless an error comes first.
-    ///   - c: Runs once, here or elsewhere, unless an error comes first.
-    /// - Throws: What the first of them threw that threw, after all have ended.
-    /// - Ordering: In no order. Writes of the calls are visible afterwards.
-    /// - Threading: Any thread, which takes part.
+    ///   - a: Runs first, on the calling thread.
+    ///   - b: Runs once, on any thread, unless an error occurs first.
+    ///   - c: Runs once, on any thread, unless an error occurs first.
+    /// - Throws: The error of the first parameter that threw, after all three have finished.
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: Two forks.
     @inlinable
     @inline(__always)
@@ -175,18 +178,19 @@ extension Parallel {
         _ = try join(a) { () throws(E) in _ = try Parallel.join(b, c) }
     }
 
-    /// So many branches of one frame are offered at once, that there is room for those of the frames above.
+    /// The maximum number of branches that one frame offers at once, which leaves room for outer frames.
     @inlinable
     @inline(__always)
     static var mostBranches: Int { 1024 }
 
-    /// So many take less of the stack of forks than their frame takes of the other one.
+    /// Up to this number, branches use less space in the fork stack than their frame uses on the thread's stack.
     @inlinable
     @inline(__always)
     static var fewBranches: Int { 8 }
 
-    /// Offers `elsewhere` with every number below `count` but the last; runs `here` with the last, and then
-    /// downwards with those that nobody has taken, and `taken` with the results of the others.
+    /// Offers `elsewhere` with every number below `count` except the last. Then calls `here` with the last number
+    /// and, in descending order, with each untaken number. For each stolen number it calls `taken` with the result
+    /// instead.
     @inlinable
     @inline(__always)
     static func branches<R>(
@@ -196,7 +200,8 @@ extension Parallel {
         od_fork_numbered_closure_here()
         var number = count
         while number > 0 {
-            // Many branches a level are more on the stack of forks than the level is on the other one.
+            // With many branches a level, the fork stack fills faster than the thread's stack; near its end, run in
+            // place.
             let most = number > fewBranches && od_fork_is_crowded() ? 1 : mostBranches
             let first = Swift.max(0, number - most)
             var newest: UnsafeMutablePointer<od_fork_slot>?
@@ -205,7 +210,7 @@ extension Parallel {
                 unsafe newest = forkNumbered(elsewhere, UInt32(truncatingIfNeeded: offered))
                 offered += 1
             }
-            // One place that calls `here`, so that what is merged into it is there once, and has one frame.
+            // There is only one call of `here`, so that the optimiser inlines its body once, with one frame.
             var whose = Whose.ours
             number -= 1
             while true {
@@ -223,16 +228,16 @@ extension Parallel {
         }
     }
 
-    /// Who has run a branch that is joined, or runs it.
+    /// The thread that runs, or has run, a joined branch.
     @usableFromInline
     enum Whose {
         case ours
-        /// Offered, and not run by who took it.
+        /// A thief had taken the branch, and the joiner took it back before the thief ran it.
         case oursAgain
         case stolen
     }
 
-    /// None at all is no mistake.
+    /// Traps if the count is out of range. A count of 0 is valid and does nothing.
     @usableFromInline
     static func trapBranches(_ count: Int) {
         if count != 0 { trap("Parallel.join(count:): out of range (\(count)). Choose 0 to 4,294,967,295.") }

@@ -1,15 +1,17 @@
+// Owns the parallel compactMap. Programs call it. Results never depend on the number of workers.
+
 extension Parallel {
-    /// The results of a closure that are not nil, in the elements' order.
+    /// Returns the non-nil results of a closure, in the order of the elements.
     ///
     ///     let numbers = Parallel().compactMap(lines) { Int($0) }
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
+    ///   - elements: The elements to visit.
     ///   - transform: Called once for each element, unless the operation ends early.
-    /// - Returns: Its results but for nil.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
+    /// - Returns: The results other than nil.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One array for each of at most 1,024 blocks, and the result.
     @inlinable
     @inline(__always)

@@ -1,15 +1,16 @@
-// The smallest and the largest element.
+// Owns the searches for the smallest and the largest element. Programs call them. The result never depends on the
+// number of workers.
 
 extension Parallel {
-    /// The smallest element, the first of several; nil for none.
+    /// Returns the smallest element, the first if several are equal, or nil for an empty collection.
     ///
     ///     let smallest = Parallel().min(samples)
     ///
-    /// - Parameter elements: What to search.
-    /// - Returns: The first that is not greater than any other.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A pass over the elements.
+    /// - Parameter elements: The elements to search.
+    /// - Returns: The first element that is not greater than any other.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One pass over the elements.
     @inlinable
     @inline(__always)
     public func min<C: RandomAccessCollection & Sendable>(_ elements: C) -> C.Element?
@@ -17,17 +18,17 @@ extension Parallel {
         min(elements) { $0 < $1 }
     }
 
-    /// The first element that no other comes before, in an order of your own; nil for none.
+    /// Returns the smallest element in a given order, the first if several are equal, or nil.
     ///
     ///     let oldest = try Parallel().min(files) { a, b throws(IOError) in try a.date() < b.date() }
     ///
     /// - Parameters:
-    ///   - elements: What to search.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
-    /// - Returns: The first of several.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
+    ///   - elements: The elements to search.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
+    /// - Returns: The first of the smallest elements.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
     ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
@@ -43,15 +44,15 @@ extension Parallel {
         return try extreme(elements) { candidate, best throws(E) in try precedes(candidate, best) }
     }
 
-    /// The largest element, the first of several; nil for none.
+    /// Returns the largest element, the first if several are equal, or nil for an empty collection.
     ///
     ///     let largest = Parallel().max(samples)
     ///
-    /// - Parameter elements: What to search.
-    /// - Returns: The first that is not less than any other, as of `Sequence.max()`.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A pass over the elements.
+    /// - Parameter elements: The elements to search.
+    /// - Returns: The first element that is not less than any other, as `Sequence.max()` does.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One pass over the elements.
     @inlinable
     @inline(__always)
     public func max<C: RandomAccessCollection & Sendable>(_ elements: C) -> C.Element?
@@ -59,17 +60,17 @@ extension Parallel {
         max(elements) { $0 < $1 }
     }
 
-    /// The first element that comes before no other, in an order of your own; nil for none.
+    /// Returns the largest element in a given order, the first if several are equal, or nil.
     ///
     ///     let newest = try Parallel().max(files) { a, b throws(IOError) in try a.date() < b.date() }
     ///
     /// - Parameters:
-    ///   - elements: What to search.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
-    /// - Returns: The first of several.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
+    ///   - elements: The elements to search.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
+    /// - Returns: The first of the largest elements.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
     ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
@@ -111,7 +112,7 @@ extension Parallel {
         return unsafe blocks.folded(winners, 0, blocks.count) { earlier, later in wins(later, earlier) ? later : earlier }
     }
 
-    /// Where the order may throw, or more is asked than a grain.
+    /// The slow path, for an order that may throw and for settings other than a grain.
     @inlinable
     func extreme<C: RandomAccessCollection & Sendable, E: Error>(
         _ elements: C, _ wins: (C.Element, C.Element) throws(E) -> Bool

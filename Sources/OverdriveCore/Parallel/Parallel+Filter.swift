@@ -1,15 +1,18 @@
+// Owns the parallel filter, and the concatenation for `compactMap`, `flatMap` and `scan`. Programs call it. Results
+// never depend on the number of workers.
+
 extension Parallel {
-    /// The elements that a closure says yes to, in their order.
+    /// Returns the elements for which a closure returns true, in their order.
     ///
     ///     let primes = Parallel().filter(0..<1_000_000) { isPrime($0) }
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
+    ///   - elements: The elements to visit.
     ///   - isIncluded: Called once for each element, unless the operation ends early.
-    /// - Returns: Those for which it returned true.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
+    /// - Returns: The elements for which `isIncluded` returned true.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One array for each of at most 1,024 blocks, and the result.
     @inlinable
     @inline(__always)

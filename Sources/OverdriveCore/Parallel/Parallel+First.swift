@@ -1,23 +1,26 @@
 internal import Synchronization
-// Searches, which end as soon as the result is known.
+// Owns the searches, which end as soon as the result is known. Programs call them. The result never depends on the
+// number of workers.
 
 extension Parallel {
-    /// The first element that a closure says yes to; nil for none.
+    /// Returns the first element for which a closure returns true, or nil if none exists.
     ///
     ///     let broken = try Parallel().first(files) { try !isWhole($0) }
     ///
-    /// The same as of a search from front to back: of several the first, and an error only where nothing before it was found.
-    /// So what runs is told of no error, and progress ends at the number of elements, whether they were looked at or not.
+    /// The result is the same as of a search from front to back: the first match, or the error of an earlier element.
+    /// So running calls do not see an error of another call. Progress ends at the number of all elements, visited or
+    /// not.
     ///
     /// - Parameters:
-    ///   - elements: What to search.
-    ///   - isSo: Called once for an element: for all before the result, and for some behind it.
-    /// - Returns: The element.
+    ///   - elements: The elements to search.
+    ///   - isSo: Returns whether an element matches. Called once for each element before the result, and for some after
+    ///     it.
+    /// - Returns: The first matching element.
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
-    /// - Ordering: Calls come in any order, roughly from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation. Parts that have begun when an element is found continue for some microseconds, or one
-    ///   element.
+    /// - Ordering: Calls run in any order, roughly from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One allocation. After a match, parts that have already started continue for some microseconds, or for
+    ///   one element.
     @inlinable
     @inline(__always)
     public func first<C: RandomAccessCollection & Sendable, E: Error>(
@@ -27,18 +30,18 @@ extension Parallel {
         return elements[elements.index(elements.startIndex, offsetBy: place)]
     }
 
-    /// Whether a closure says yes to any element.
+    /// Returns whether a closure returns true for any element.
     ///
     ///     if Parallel().contains(words, where: { $0.isEmpty }) { … }
     ///
     /// - Parameters:
-    ///   - elements: What to search.
-    ///   - isSo: Called once for an element, until it has said yes.
-    /// - Returns: Whether there is one.
+    ///   - elements: The elements to search.
+    ///   - isSo: Returns whether an element matches. Not called for further parts after a match.
+    /// - Returns: Whether any element matches.
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
-    /// - Ordering: Calls come in any order, roughly from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``first(_:where:)``.
+    /// - Ordering: Calls run in any order, roughly from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``first(_:where:)``.
     @inlinable
     @inline(__always)
     public func contains<C: RandomAccessCollection & Sendable, E: Error>(
@@ -47,17 +50,17 @@ extension Parallel {
         try firstPlace(elements, isSo) != nil
     }
 
-    /// Whether an element is there.
+    /// Returns whether a collection contains an element.
     ///
     ///     if Parallel().contains(samples, 0) { … }
     ///
     /// - Parameters:
-    ///   - elements: What to search.
-    ///   - element: What to look for.
-    /// - Returns: Whether any equals it.
-    /// - Ordering: Comparisons come in any order, roughly from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``first(_:where:)``.
+    ///   - elements: The elements to search.
+    ///   - element: The value to find.
+    /// - Returns: Whether any element equals `element`.
+    /// - Ordering: Comparisons run in any order, roughly from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``first(_:where:)``.
     @inlinable
     @inline(__always)
     public func contains<C: RandomAccessCollection & Sendable>(_ elements: C, _ element: C.Element) -> Bool
@@ -65,18 +68,18 @@ extension Parallel {
         firstPlace(elements) { $0 == element } != nil
     }
 
-    /// Whether a closure says yes to all elements; it does where there are none.
+    /// Returns whether a closure returns true for all elements; true for an empty collection.
     ///
     ///     let isOrdered = Parallel().allSatisfy(1..<count) { numbers[$0 - 1] <= numbers[$0] }
     ///
     /// - Parameters:
-    ///   - elements: What to look at.
-    ///   - isSo: Called once for an element, until it has said no.
-    /// - Returns: Whether it has not.
+    ///   - elements: The elements to check.
+    ///   - isSo: Returns whether an element matches. Not called for further parts after a mismatch.
+    /// - Returns: Whether all elements match.
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
-    /// - Ordering: Calls come in any order, roughly from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``first(_:where:)``.
+    /// - Ordering: Calls run in any order, roughly from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``first(_:where:)``.
     @inlinable
     @inline(__always)
     public func allSatisfy<C: RandomAccessCollection & Sendable, E: Error>(
@@ -85,7 +88,7 @@ extension Parallel {
         try firstPlace(elements) { element throws(E) in try !isSo(element) } == nil
     }
 
-    /// The first place whose element a closure says yes to.
+    /// Returns the lowest offset whose element matches.
     @inlinable
     @inline(__always)
     func firstPlace<C: RandomAccessCollection & Sendable, E: Error>(
@@ -101,26 +104,26 @@ extension Parallel {
     }
 }
 
-/// What a search has found.
+/// The shared result of a search: the lowest match or error so far.
 @usableFromInline
 final class Found<E: Error>: Sendable {
-    /// The lowest place, which only falls; greater than any for none.
+    /// The lowest offset with a match or an error, or `Int.max`. It only decreases.
     private let place = Atomic(Int.max)
-    /// The error of the lowest place that had one.
+    /// The error with the lowest offset.
     private let problem = Locked<(place: Int, error: E)?>(nil)
 
     @usableFromInline
     init() {}
 
-    /// Whether a part that begins at `start` is not needed any more.
+    /// Whether a part that starts at `start` can be skipped, because an earlier match or error exists.
     @usableFromInline
     func isBefore(_ start: Int) -> Bool {
-        place.load(ordering: .relaxed) < start // Relaxed: it only spares work.
+        place.load(ordering: .relaxed) < start // Relaxed: a stale value only costs extra work.
     }
 
     @usableFromInline
     func note(_ here: Int) {
-        place.min(here, ordering: .relaxed) // Relaxed: who asks for it has joined all parts.
+        place.min(here, ordering: .relaxed) // Relaxed: the reader has joined all parts before.
     }
 
     @usableFromInline
@@ -131,7 +134,7 @@ final class Found<E: Error>: Sendable {
         note(here)
     }
 
-    /// Looks at a part up to the first that is so, or throws.
+    /// Searches a part up to its first match or error, and records that.
     @inlinable
     @inline(__always)
     func search<C: RandomAccessCollection>(
@@ -149,10 +152,10 @@ final class Found<E: Error>: Sendable {
         }
     }
 
-    /// The lowest place of all parts, or its error.
+    /// Returns the lowest match, or throws the error if its offset is lower. Call after the join of all parts.
     @usableFromInline
     func end() throws(E) -> Int? {
-        let place = place.load(ordering: .relaxed) // Relaxed: as above.
+        let place = place.load(ordering: .relaxed) // Relaxed: the caller has joined all parts before.
         if place == .max { return nil }
         if let problem = problem.withLock({ $0 }), problem.place == place { throw problem.error }
         return place

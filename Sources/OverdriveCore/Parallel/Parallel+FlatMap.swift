@@ -1,15 +1,17 @@
+// Owns the parallel flatMap. Programs call it. Results never depend on the number of workers.
+
 extension Parallel {
-    /// The results of a closure for each element, concatenated in the elements' order.
+    /// Returns the concatenated results of a closure, in the order of the elements.
     ///
     ///     let words = Parallel().flatMap(lines) { $0.split(separator: " ") }
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
+    ///   - elements: The elements to visit.
     ///   - transform: Called once for each element, unless the operation ends early.
-    /// - Returns: All that its results contain.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
+    /// - Returns: All elements of the results.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One array for each of at most 1,024 blocks, and the result.
     @inlinable
     @inline(__always)

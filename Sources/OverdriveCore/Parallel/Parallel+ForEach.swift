@@ -1,41 +1,44 @@
+// Owns the loops over a range or a collection. Programs call them. A loop never returns before all of its started
+// parts have finished.
+
 extension Parallel {
-    /// Calls a closure for every number of a range, on as many workers as are free.
+    /// Calls a closure for every number of a range, in parallel on free workers.
     ///
     ///     Parallel.forEach(0..<images.count) { i in
     ///         process(images[i])
     ///     }
     ///
-    /// A free thread takes the next few numbers, as many as take some microseconds. So short and long, even and
-    /// uneven iterations need no tuning.
+    /// A free thread takes the next few numbers, as many as take some microseconds. So short, long and uneven
+    /// iterations need no tuning.
     ///
     /// - Parameters:
-    ///   - range: The numbers.
-    ///   - body: Called once for each number, unless an error comes first.
-    /// - Throws: The first error. Parts that had not begun then do not begin, and in those that run
-    ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
-    /// - Ordering: In no order between parts; within a part upwards. Writes of the calls are visible afterwards.
-    /// - Threading: Any thread, which takes part. From inside `body` too.
-    /// - Cost: A plain loop in parts of some microseconds, and about 20 ns for each part. Helping workers call a
-    ///   `body` with captures once per number; on the calling thread the compiler may merge it into the loop. For
-    ///   bodies of a nanosecond or less use ``forEachChunk(_:_:)``, whose loop is always merged. If the closure may
-    ///   throw, one allocation.
+    ///   - range: The numbers to visit.
+    ///   - body: Called once for each number, unless an error occurs first.
+    /// - Throws: The first error, after all started parts have finished. Other parts do not start, and in running
+    ///   parts ``Cancellation/isRequested`` becomes true.
+    /// - Ordering: Parts run in any order; numbers ascend within a part. Their writes are visible after the call.
+    /// - Threading: Any thread, also inside `body`. The calling thread takes part in the work.
+    /// - Cost: A plain loop, and about 20 ns for each part of some microseconds. Helping workers call a `body` with
+    ///   captures once per number; on the calling thread, the compiler may inline it into the loop. For bodies of 1
+    ///   ns or less, use ``forEachChunk(_:_:)``, whose loop is always inlined. If the closure may throw, one
+    ///   allocation.
     @inlinable
     @inline(__always)
     public static func forEach<E: Error>(_ range: Range<Int>, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
         try Parallel().forEach(range, body)
     }
 
-    /// Calls a closure for every number of a range, as the value says.
+    /// Calls a closure for every number of a range, with the settings of this value.
     ///
     ///     try Parallel(on: readers, grain: 16).forEach(0..<files.count) { i in try check(files[i]) }
     ///
     /// - Parameters:
-    ///   - range: The numbers.
+    ///   - range: The numbers to visit.
     ///   - body: Called once for each number, unless the loop ends early.
-    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts; within a part upwards. Writes of the calls are visible afterwards.
-    /// - Threading: Any thread, which takes part. From inside `body` too.
-    /// - Cost: As the short form's; with more than a grain one allocation.
+    /// - Throws: The first error, or `CancellationError`, after all started parts have finished.
+    /// - Ordering: Parts run in any order; numbers ascend within a part. Their writes are visible after the call.
+    /// - Threading: Any thread, also inside `body`. The calling thread takes part in the work.
+    /// - Cost: The same as the short form; with settings other than a grain, one allocation.
     @inlinable
     @inline(__always)
     public func forEach<E: Error>(_ range: Range<Int>, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
@@ -60,17 +63,17 @@ extension Parallel {
         }
     }
 
-    /// Calls a closure for every element of a collection, on as many workers as are free.
+    /// Calls a closure for every element of a collection, in parallel on free workers.
     ///
     ///     Parallel.forEach(images) { image in image.makeThumbnail() }
     ///
     /// - Parameters:
-    ///   - elements: What to go through. Asking for an element must not change the collection.
-    ///   - body: Called once for each element, unless an error comes first.
-    /// - Throws: The first error, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts; within a part from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range.
+    ///   - elements: The elements to visit. Reading an element must not change the collection.
+    ///   - body: Called once for each element, unless an error occurs first.
+    /// - Throws: The first error, after all started parts have finished.
+    /// - Ordering: Parts run in any order; each part runs from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range.
     @inlinable
     @inline(__always)
     public static func forEach<C: RandomAccessCollection & Sendable, E: Error>(
@@ -79,17 +82,17 @@ extension Parallel {
         try Parallel().forEach(elements, body)
     }
 
-    /// Calls a closure for every element of a collection, as the value says.
+    /// Calls a closure for every element of a collection, with the settings of this value.
     ///
     ///     Parallel(progress: progress).forEach(images) { image in image.makeThumbnail() }
     ///
     /// - Parameters:
-    ///   - elements: What to go through. Asking for an element must not change the collection.
+    ///   - elements: The elements to visit. Reading an element must not change the collection.
     ///   - body: Called once for each element, unless the loop ends early.
-    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts; within a part from front to back.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range.
+    /// - Throws: The first error, or `CancellationError`, after all started parts have finished.
+    /// - Ordering: Parts run in any order; each part runs from front to back.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range.
     @inlinable
     @inline(__always)
     public func forEach<C: RandomAccessCollection & Sendable, E: Error>(
@@ -103,7 +106,7 @@ extension Parallel {
         try parts(of: 0..<elements.count) { part throws(E) in try Parallel.visit(elements, part, body) }
     }
 
-    /// How many numbers a range has: a sentence, where that is no number.
+    /// Returns the length of a range, or traps with a message if the length exceeds `Int.max`.
     @inlinable
     @inline(__always)
     static func length(of range: Range<Int>) -> Int {

@@ -1,16 +1,19 @@
+// Owns the parallel grouping, on top of `reduce(_:into:_:combine:)`. Programs call it. Groups never depend on the
+// number of workers.
+
 extension Parallel {
-    /// The elements by what a closure says of them.
+    /// Groups the elements of a collection by a key.
     ///
     ///     let byHost = Parallel().grouping(requests, by: \.host)
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
-    ///   - key: Called once for each element, unless the operation ends early: the group that it belongs to.
-    /// - Returns: The elements of each group, in their order.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A dictionary for each of at most 256 blocks, which are put together in pairs.
+    ///   - elements: The elements to visit.
+    ///   - key: Returns the key of an element. Called once for each element, unless the operation ends early.
+    /// - Returns: A dictionary of the elements of each key, in their order.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: A dictionary for each of at most 256 blocks; the dictionaries are then merged in pairs.
     @inlinable
     public func grouping<C: RandomAccessCollection & Sendable, Key: Hashable & Sendable, E: Error>(
         _ elements: C, by key: @Sendable (C.Element) throws(E) -> Key

@@ -1,3 +1,6 @@
+// Owns the joins of two closures and the unchecked forks under other operations. Programs and the sorts call it. It
+// never allocates unless a thief takes a throwing branch or settings are given.
+
 public import CScheduler
 
 extension Parallel {
@@ -10,19 +13,19 @@ extension Parallel {
     ///     }
     ///
     /// `a` runs on the calling thread, and idle workers may take `b`. If no worker takes `b`, the caller runs it
-    /// next, as a direct call. So the size of the work does not matter.
+    /// next, as a direct call. So a join is cheap even for small closures.
     ///
     /// - Parameters:
-    ///   - a: Runs here, first.
-    ///   - b: Runs here after it, or on another worker.
-    /// - Returns: What both returned.
-    /// - Ordering: What happened before the call is visible to both closures; what they wrote is visible after
-    ///   it. Between the two there is no order.
-    /// - Threading: Any thread. A thread that is not a worker counts as one of ``Scheduler/shared`` during the call,
-    ///   also while it blocks in a closure without ``blocking(_:)``. While it waits for `b`, the caller runs only
+    ///   - a: Runs first, on the calling thread.
+    ///   - b: Runs on the calling thread after `a`, or on another worker.
+    /// - Returns: Both results.
+    /// - Ordering: Writes before the call are visible to both closures, and their writes are visible after the call.
+    ///   The two closures are not ordered.
+    /// - Threading: Any thread. During the call, a thread that is not a worker counts as one of ``Scheduler/shared``,
+    ///   even while it blocks in a closure without ``blocking(_:)``. While the caller waits for `b`, it runs only
     ///   forks of `b`.
-    /// - Cost: A few nanoseconds when nobody takes `b`: no allocation, no locked instruction, no call. A level
-    ///   of nesting takes some 100 bytes of stack.
+    /// - Cost: A few nanoseconds if no worker takes `b`: no allocation, no locked instruction, no call. Each level
+    ///   of nesting uses about 100 bytes of stack.
     @inlinable
     @inline(__always)
     public static func join<A: Sendable, B: Sendable>(
@@ -45,13 +48,13 @@ extension Parallel {
     ///     let (head, tail) = try Parallel.join { try parse(first) } _: { try parse(second) }
     ///
     /// - Parameters:
-    ///   - a: Runs here, first. If it throws, `b` does not start; in a `b` that has started elsewhere,
-    ///     ``Cancellation/isRequested`` turns true.
-    ///   - b: Runs here after it, or on another worker.
-    /// - Returns: What both returned.
-    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
-    /// - Ordering: As without errors.
-    /// - Threading: Any thread, which takes part.
+    ///   - a: Runs first, on the calling thread. If `a` throws, `b` does not start. If `b` runs elsewhere already,
+    ///     ``Cancellation/isRequested`` becomes true in it.
+    ///   - b: Runs on the calling thread after `a`, or on another worker.
+    /// - Returns: Both results.
+    /// - Throws: The error of `a`, or else the error of `b`, after both have finished.
+    /// - Ordering: The same as without errors.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: Some nanoseconds more than without errors.
     @inlinable
     @inline(__always)
@@ -68,21 +71,21 @@ extension Parallel {
         return (first, try stolen.get())
     }
 
-    /// Runs two closures, at the same time if a worker is free, as the value says.
+    /// Runs two closures with the settings of this value, at the same time if a worker is free.
     ///
     ///     let (a, b) = Parallel(on: renderers).join { left() } _: { right() }
     ///
-    /// Operations inside of the closures stay on that scheduler: nested joins need not say so again. A token only tells the
-    /// closures, by ``Cancellation/isRequested``: the join ends when they do.
+    /// Nested operations in the closures stay on that scheduler, so nested joins need no setting. A token never
+    /// ends a join; the closures see it through ``Cancellation/isRequested``.
     ///
     /// - Parameters:
-    ///   - a: Runs here, first.
-    ///   - b: Runs here after it, or on another worker.
-    /// - Returns: What both returned.
-    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
-    /// - Ordering: None between the two. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
+    ///   - a: Runs first, on the calling thread.
+    ///   - b: Runs on the calling thread after `a`, or on another worker.
+    /// - Returns: Both results.
+    /// - Throws: The error of `a`, or else the error of `b`, after both have finished.
+    /// - Ordering: The two closures are not ordered. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: About 100 ns to become an external thread of another scheduler; a token costs one allocation.
     @inlinable
     @inline(__always)
     public func join<A: Sendable, B: Sendable, E: Error>(
@@ -92,7 +95,7 @@ extension Parallel {
         return try forking { () throws(E) in try Parallel.join(a, b) }
     }
 
-    /// Runs two closures, each with its part of a span, at the same time if a worker is free.
+    /// Runs two closures, each with one part of a span, at the same time if a worker is free.
     ///
     ///     func mergeSort(_ span: inout MutableSpan<Int>) {
     ///         if span.count < 64 { return insertionSort(&span) }
@@ -102,15 +105,15 @@ extension Parallel {
     ///     }
     ///
     /// - Parameters:
-    ///   - span: What is divided; `array.mutableSpan` is one.
-    ///   - index: Where the second part begins, 0 to `span.count`.
-    ///   - a: Gets what is before `index`. Runs here, first.
-    ///   - b: Gets the rest. Runs here after it, or on a worker.
-    /// - Returns: What both returned.
-    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
-    /// - Ordering: None between the two. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a join whose closures may throw.
+    ///   - span: The span to divide, such as `array.mutableSpan`.
+    ///   - index: The start of the second part, 0 to `span.count`.
+    ///   - a: Gets the elements before `index`. Runs first, on the calling thread.
+    ///   - b: Gets the other elements. Runs on the calling thread after `a`, or on another worker.
+    /// - Returns: Both results.
+    /// - Throws: The error of `a`, or else the error of `b`, after both have finished.
+    /// - Ordering: The two closures are not ordered. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as a join whose closures may throw.
     @inlinable
     public func join<Element: Sendable, A: Sendable, B: Sendable, E: Error>(
         splitting span: inout MutableSpan<Element>, at index: Int,
@@ -119,7 +122,7 @@ extension Parallel {
     ) throws(E) -> (A, B) {
         if index < 0 || index > span.count { Parallel.trapSplit(index, span.count) }
         return try unsafe span.withUnsafeMutableBufferPointer { elements throws(E) in
-            // The two parts do not overlap, and nobody else has the span meanwhile.
+            // The two parts are disjoint, and the exclusive access to the span keeps other code out.
             nonisolated(unsafe) let elements = unsafe elements
             return try join { () throws(E) -> A in
                 var left = unsafe UnsafeMutableBufferPointer(rebasing: elements[..<index]).mutableSpan
@@ -166,7 +169,7 @@ extension Parallel {
         return (first, nil)
     }
 
-    /// Two branches without results, which may write what does not overlap.
+    /// Runs two closures without results in parallel. They may write disjoint memory.
     @inlinable
     @inline(__always)
     static func both(_ first: () -> Void, _ second: () -> Void) {

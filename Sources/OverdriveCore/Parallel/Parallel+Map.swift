@@ -1,18 +1,21 @@
+// Owns the parallel map. Programs call it. Results are written once, directly to their place in the array, and are
+// never moved.
+
 extension Parallel {
-    /// The results of a closure for every element, in the elements' order.
+    /// Returns the results of a closure for all elements, in the order of the elements.
     ///
     ///     let thumbnails = Parallel.map(images) { resize($0) }
     ///     let pictures = try Parallel.map(files) { file throws(DecodingProblem) in try decode(file) }
     ///
     /// - Parameters:
-    ///   - elements: What to go through. Asking for an element must not change the collection.
-    ///   - transform: Called once for each element, unless an error comes first.
-    /// - Returns: The results.
-    /// - Throws: The first error, after all calls that had begun have ended; results are released.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation for the result; results are written in place. If the closure may throw, two small
-    ///   allocations, and about 20 ns for each of at most 1,024 blocks.
+    ///   - elements: The elements to visit. Reading an element must not change the collection.
+    ///   - transform: Called once for each element, unless an error occurs first.
+    /// - Returns: One result per element.
+    /// - Throws: The first error, after all started calls have finished and the results are released.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One allocation for the result, in which results are written in place. If the closure may throw, two
+    ///   small allocations, and about 20 ns for each of at most 1,024 blocks.
     @inlinable
     @inline(__always)
     public static func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
@@ -21,18 +24,19 @@ extension Parallel {
         try Parallel().map(elements, transform)
     }
 
-    /// The results of a closure for every element, in the elements' order, made as the value says.
+    /// Returns the results of a closure for all elements, in their order, with the settings of this value.
     ///
     ///     let frames = try Parallel(token: token, progress: progress).map(0..<count) { try decode($0) }
     ///
     /// - Parameters:
-    ///   - elements: What to go through. Asking for an element must not change the collection.
+    ///   - elements: The elements to visit. Reading an element must not change the collection.
     ///   - transform: Called once for each element, unless the operation ends early.
-    /// - Returns: The results.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended; results are released.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As the short form's.
+    /// - Returns: One result per element.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished and the results are
+    ///   released.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as the short form.
     @inlinable
     @inline(__always)
     public func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
@@ -57,7 +61,7 @@ extension Parallel {
         let count = elements.count
         if count == 0 { return [] }
         return unsafe Array(unsafeUninitializedCapacity: count) { places, written in
-            // Parts do not overlap, and nobody reads before all are done.
+            // Parts are disjoint, and no thread reads a result before all parts have finished.
             nonisolated(unsafe) let places = unsafe places
             unsafe preferLargePages(places)
             let merging = merging
@@ -73,7 +77,7 @@ extension Parallel {
         }
     }
 
-    /// All results; or none, where a part is missing.
+    /// Returns all results, or an empty array if a part was skipped or threw.
     @inlinable
     func mapped<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
         _ elements: C, _ effort: Effort<E>, _ transform: (C.Element) throws(E) -> R
@@ -82,7 +86,7 @@ extension Parallel {
         if count == 0 { return [] }
         let blocks = Blocks(0..<count, grain: grain)
         return unsafe Array(unsafeUninitializedCapacity: count) { places, written in
-            // How many results each block has: what is to be released where one throws.
+            // Counts the results of each block, so that they can be released if another block throws.
             unsafe withUnsafeTemporaryAllocation(of: Int.self, capacity: blocks.count) { done in
                 unsafe done.initialize(repeating: 0)
                 Parallel.asExternalThread(of: scheduler) {

@@ -1,23 +1,23 @@
-// Elements combined into one value, block by block and then in pairs: in a shape that their number alone decides. So the
-// result has the same bits on any number of workers, also where a closure rounds.
+// Owns the parallel reductions to one value. Programs call them. Elements are combined block by block, and then in
+// pairs. The shape depends only on the number of elements, never on the workers. So the bits of the result do not
+// vary, even if a closure rounds.
 
 extension Parallel {
-    /// Combines a value for every number of a range into one, with the same bits on any number of workers.
+    /// Combines a value for every number of a range, with the same bits on any number of workers.
     ///
     ///     let norm = Parallel.reduce(0..<vector.count, 0.0, map: { vector[$0] * vector[$0] }, combine: +)
     ///
     /// - Parameters:
-    ///   - range: The numbers.
-    ///   - identity: What each block begins with, and the result of an empty range: a value that changes nothing.
-    ///   - map: The value of a number.
-    ///   - combine: Combines two values, the earlier one first. It need not commute, but must not care where
-    ///     brackets stand.
-    /// - Returns: The combination of all.
-    /// - Throws: The first error, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A plain loop for each of at most 1,024 blocks, one allocation, and some 20 ns for each two
-    ///   microseconds. Workers who help call closures that capture something for each number.
+    ///   - range: The numbers to visit.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum; also the result of an empty range.
+    ///   - map: Returns the value of a number.
+    ///   - combine: Combines two values, the earlier one first. It must be associative, but need not be commutative.
+    /// - Returns: The combination of all values.
+    /// - Throws: The first error, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: A plain loop for each of at most 1,024 blocks, one allocation, and about 20 ns for each 2 µs of work.
+    ///   On helping workers, a closure with captures is called once per number.
     @inlinable
     @inline(__always)
     public static func reduce<R: Sendable, E: Error>(
@@ -27,20 +27,21 @@ extension Parallel {
         try Parallel().reduce(range, identity, map: map, combine: combine)
     }
 
-    /// Combines a value for every number of a range into one, as the value says.
+    /// Combines a value for every number of a range, with the settings of this value.
     ///
     ///     let norm = Parallel(on: solvers).reduce(0..<vector.count, 0.0, map: { vector[$0] * vector[$0] }, combine: +)
     ///
     /// - Parameters:
-    ///   - range: The numbers.
-    ///   - identity: What each block begins with, and the result of an empty range: a value that changes nothing.
-    ///   - map: The value of a number.
+    ///   - range: The numbers to visit.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum; also the result of an empty range.
+    ///   - map: Returns the value of a number.
     ///   - combine: Combines two values, the earlier one first.
-    /// - Returns: The combination of all, with the same bits on any number of workers (but another grain, other blocks).
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As the short form's; with more than a grain, or errors, one allocation.
+    /// - Returns: The combination of all values, with the same bits on any number of workers. Another grain
+    ///   changes the blocks, and so may change the bits.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as the short form; with settings other than a grain, or errors, one allocation.
     @inlinable
     @inline(__always)
     public func reduce<R: Sendable, E: Error>(
@@ -64,7 +65,7 @@ extension Parallel {
     ) -> R {
         let blocks = Blocks(range, grain: grain)
         if blocks.count == 0 { return identity }
-        // Each place is written by whoever takes its block, and by nobody else.
+        // Only the thread that takes a block writes its slot.
         nonisolated(unsafe) let sums = unsafe blocks.makePlaces(for: R.self)
         defer { unsafe sums.deallocate() }
         let merging = merging
@@ -79,20 +80,20 @@ extension Parallel {
         return unsafe blocks.folded(sums, 0, blocks.count, combine)
     }
 
-    /// Combines a value for every element of a collection into one, with the same bits on any number of workers.
+    /// Combines a value for every element of a collection, with the same bits on any number of workers.
     ///
     ///     let longest = Parallel.reduce(lines, 0, map: { $0.count }, combine: max)
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
-    ///   - identity: What each block begins with, and the result for no elements: a value that changes nothing.
-    ///   - map: The value of an element.
+    ///   - elements: The elements to visit.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum; also the result for no elements.
+    ///   - map: Returns the value of an element.
     ///   - combine: Combines two values, the earlier one first.
-    /// - Returns: The combination of all.
-    /// - Throws: The first error, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range.
+    /// - Returns: The combination of all values.
+    /// - Throws: The first error, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range.
     @inlinable
     @inline(__always)
     public static func reduce<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
@@ -102,20 +103,20 @@ extension Parallel {
         try Parallel().reduce(elements, identity, map: map, combine: combine)
     }
 
-    /// Combines a value for every element of a collection into one, as the value says.
+    /// Combines a value for every element of a collection, with the settings of this value.
     ///
     ///     let longest = Parallel(progress: progress).reduce(lines, 0, map: { $0.count }, combine: max)
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
-    ///   - identity: What each block begins with, and the result for no elements: a value that changes nothing.
-    ///   - map: The value of an element.
+    ///   - elements: The elements to visit.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum; also the result for no elements.
+    ///   - map: Returns the value of an element.
     ///   - combine: Combines two values, the earlier one first.
-    /// - Returns: The combination of all, with the same bits on any number of workers.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range.
+    /// - Returns: The combination of all values, with the same bits on any number of workers.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range.
     @inlinable
     @inline(__always)
     public func reduce<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
@@ -159,19 +160,19 @@ extension Parallel {
         return unsafe blocks.folded(sums, 0, blocks.count, combine)
     }
 
-    /// Combines the elements of a collection into one value, with the same bits on any number of workers.
+    /// Combines the elements of a collection, with the same bits on any number of workers.
     ///
     ///     let total = Parallel.reduce(prices, 0, +)
     ///
     /// - Parameters:
-    ///   - elements: What to combine.
-    ///   - identity: A value that changes nothing.
+    ///   - elements: The elements to combine.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum.
     ///   - combine: Combines two values, the earlier one first.
-    /// - Returns: The combination of all.
-    /// - Throws: The first error, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range; numbers and other plain values 1,024 at a time.
+    /// - Returns: The combination of all values.
+    /// - Throws: The first error, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range; plain values such as numbers are combined 1,024 at a time.
     @inlinable
     @inline(__always)
     public static func reduce<C: RandomAccessCollection & Sendable, E: Error>(
@@ -180,19 +181,20 @@ extension Parallel {
         try Parallel().reduce(elements, identity, combine)
     }
 
-    /// Combines the elements of a collection into one value, as the value says.
+    /// Combines the elements of a collection, with the settings of this value.
     ///
     ///     let total = Parallel(on: solvers).reduce(prices, 0, +)
     ///
     /// - Parameters:
-    ///   - elements: What to combine.
-    ///   - identity: A value that changes nothing.
+    ///   - elements: The elements to combine.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum.
     ///   - combine: Combines two values, the earlier one first.
-    /// - Returns: The combination of all, with the same bits on any number of workers.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As of a range; numbers and other plain values 1,024 at a time, or as many as the grain.
+    /// - Returns: The combination of all values, with the same bits on any number of workers.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as for a range. Plain values such as numbers are combined 1,024 at a time, or in parts of the
+    ///   grain.
     @inlinable
     @inline(__always)
     public func reduce<C: RandomAccessCollection & Sendable, E: Error>(
@@ -208,7 +210,7 @@ extension Parallel {
             blocks, identity, { i throws(E) in elements[elements.index(elements.startIndex, offsetBy: i)] }, combine)
     }
 
-    /// Where a closure may throw, or more is asked than a grain.
+    /// The slow path, for closures that may throw and for settings other than a grain.
     @inlinable
     func reduced<R: Sendable, E: Error>(
         _ blocks: Blocks, _ identity: R, _ map: (Int) throws(E) -> R, _ combine: (R, R) throws(E) -> R
@@ -219,7 +221,7 @@ extension Parallel {
         return result ?? identity
     }
 
-    /// Nil for an empty range, and where a part is missing.
+    /// Returns nil for an empty range, and if a part was skipped or threw.
     @inlinable
     func reduced<R: Sendable, E: Error>(
         _ blocks: Blocks, _ identity: R, _ effort: Effort<E>,

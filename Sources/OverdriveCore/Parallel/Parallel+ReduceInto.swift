@@ -1,5 +1,8 @@
+// Owns the parallel reduction into values that change in place. Programs and `grouping` call it. The block structure
+// never depends on the workers.
+
 extension Parallel {
-    /// Collects the elements of a collection in one value that is changed where it lies.
+    /// Collects the elements of a collection in one value, which changes in place.
     ///
     ///     let counts = Parallel().reduce(words, into: [:]) { counts, word in
     ///         counts[word, default: 0] += 1
@@ -8,15 +11,15 @@ extension Parallel {
     ///     }
     ///
     /// - Parameters:
-    ///   - elements: What to collect.
-    ///   - initial: What each block begins with, and the result for no elements: a value that adds nothing.
+    ///   - elements: The elements to collect.
+    ///   - initial: The initial value of each block, such as an empty dictionary; also the result for no elements.
     ///   - update: Called once for each element, with the value of its block.
-    ///   - combine: Adds a later value to an earlier one.
-    /// - Returns: The value for all, made in the same steps on any number of workers.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order; combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A value for each of at most 256 blocks, which are put together in pairs.
+    ///   - combine: Adds the value of later elements to the value of earlier elements.
+    /// - Returns: The value for all elements, computed in the same steps on any number of workers.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order; combinations keep the order of the elements.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One value for each of at most 256 blocks; the values are then combined in pairs.
     @inlinable
     public func reduce<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
         _ elements: C, into initial: R, _ update: @Sendable (inout R, C.Element) throws(E) -> Void,
@@ -28,7 +31,7 @@ extension Parallel {
             try effort.end()
             return initial
         }
-        // Each place is changed by whoever takes its block, or joins what is in it with another.
+        // A slot is written only by the thread that takes its block, and later by the thread that combines it.
         nonisolated(unsafe) let places = unsafe blocks.makePlaces(for: R.self)
         unsafe places.initialize(repeating: initial, count: blocks.count)
         defer {
@@ -53,7 +56,7 @@ extension Parallel {
         return unsafe places[0]
     }
 
-    /// Adds all values to the first, as a balanced tree.
+    /// Adds all values to the first value, as a balanced tree.
     @inlinable
     static func join<R>(_ values: UnsafeMutablePointer<R>, _ count: Int, _ combine: (inout R, R) -> Void) {
         if count == 1 { return }

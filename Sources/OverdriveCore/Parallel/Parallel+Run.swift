@@ -1,6 +1,8 @@
+// Owns the entry point for Swift tasks: operations run on a worker while the calling task is suspended. Programs
+// call it. It never blocks a thread of the Swift runtime's pool, except after a shutdown.
+
 internal import Synchronization
 
-// The door for tasks: they suspend, and the thread that they were on does other things. The root runs on a worker.
 
 extension Parallel {
     /// Runs operations on a worker, and suspends the calling task until they finish.
@@ -8,19 +10,19 @@ extension Parallel {
     ///     let frames = try await Parallel(progress: progress).run { p in try p.map(0..<count) { try decode($0) } }
     ///     let tree = await Parallel().run { _ in buildTree(points) }
     ///
-    /// The task's cancellation ends the operations of `body`'s parameter that may throw any error, as a token does.
-    /// Other operations run to their end, as do joins of two, `invoke` of three and a scope without `throwing`. In
-    /// all of them ``Cancellation/isRequested`` turns true.
+    /// Cancellation of the task ends the operations of the closure's parameter that may throw any error, as a token
+    /// does. Other operations run to their end, as do joins of two, `invoke` of three and a scope without `throwing`.
+    /// In all operations, ``Cancellation/isRequested`` becomes true.
     ///
-    /// - Parameter body: Runs once, and receives the value for calling operations. If the scheduler was shut down
-    ///   before a worker began, the body runs on the calling task's thread and sees a cancel. The worker releases
-    ///   the captures before the task continues.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
-    /// - Threading: From any task, in the band of its priority; on a worker of the value's scheduler, or of
-    ///   ``Scheduler/shared``.
-    /// - Cost: Three allocations, a submission and a resumption.
+    /// - Parameter body: Runs once, and receives the value for calling operations. If a shutdown discards the call
+    ///   before a worker starts it, `body` runs on the task's own thread and sees a cancel. The worker releases the
+    ///   captures before the task resumes.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`.
+    /// - Ordering: Earlier writes are visible to `body`, and its writes are visible after the call.
+    /// - Threading: Any task. `body` runs on a worker of the value's scheduler, or of ``Scheduler/shared``, in the
+    ///   band of the task's priority.
+    /// - Cost: Three allocations, one submission and one resumption.
     public func run<R: Sendable, E: Error>(
         _ body: @escaping @Sendable (Parallel) throws(E) -> R
     ) async throws(E) -> R {
@@ -37,7 +39,7 @@ extension Parallel {
             work.token.cancel()
         }
         if let result { return try result.get() }
-        // The closure was discarded by a shutdown. What is promised is a result of `body`.
+        // A shutdown discarded the closure. `run` still promises a result of `body`, so it runs here, cancelled.
         work.token.cancel()
         return try work.whileCurrent { () throws(E) in try body(inner) }
     }
@@ -47,13 +49,14 @@ extension Parallel {
     ///     await Parallel().run(mutating: &samples) { p, samples in p.sort(&samples) }
     ///
     /// - Parameters:
-    ///   - array: Is handed to the worker and back: nobody copies it. After an error it is as `body` left it.
+    ///   - array: The array to change. It moves to the worker and back without a copy, and keeps all changes after an
+    ///     error.
     ///   - body: Runs once, as in ``run(_:)``.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
-    /// - Threading: From any task, as ``run(_:)``.
-    /// - Cost: As ``run(_:)``, and one allocation.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`.
+    /// - Ordering: Earlier writes are visible to `body`, and its writes are visible after the call.
+    /// - Threading: Any task, as for ``run(_:)``.
+    /// - Cost: The same as ``run(_:)``, and one allocation.
     public func run<Element: Sendable, R: Sendable, E: Error>(
         mutating array: inout [Element], _ body: @escaping @Sendable (Parallel, inout [Element]) throws(E) -> R
     ) async throws(E) -> R {
@@ -64,7 +67,8 @@ extension Parallel {
                 do throws(E) { return .success(try body(inner, &elements)) } catch { return .failure(error) }
             }
         }
-        // Taken out: the worker may still hold the box.
+        // Take the array out of the box, since the worker may still hold a reference to the box; else the next write
+        // copies.
         array = box.elements.withLock { elements in
             defer { elements = [] }
             return elements
@@ -73,7 +77,7 @@ extension Parallel {
     }
 }
 
-/// What runs for a task that is suspended: cancelled with it.
+/// The current work of a suspended task's operations. It is cancelled with the task, or by the token of the settings.
 private final class AwaitedWork: CurrentWork {
     let token = CancellationToken()
     private let other: CancellationToken?
@@ -82,10 +86,10 @@ private final class AwaitedWork: CurrentWork {
     init(_ other: CancellationToken?) { self.other = other }
 }
 
-/// The only content of a root's closure. If the closure is discarded instead of run, the root answers nil.
+/// The only capture of the submitted closure. If the closure is discarded, `deinit` resumes the task with nil.
 @safe private final class Root<R: Sendable, E: Error>: Sendable {
     private let continuation: UnsafeContinuation<Result<R, E>?, Never>
-    // Taken by the one thread that runs the closure, read when the last reference is gone.
+    // Only the thread that runs the closure takes the body. `deinit` reads it after the last release.
     nonisolated(unsafe) private var body: (@Sendable (Parallel) throws(E) -> R)?
 
     init(_ body: @escaping @Sendable (Parallel) throws(E) -> R, replyingTo continuation: UnsafeContinuation<Result<R, E>?, Never>) {
@@ -93,7 +97,7 @@ private final class AwaitedWork: CurrentWork {
         unsafe self.body = body
     }
 
-    /// Releases the body, with its captures, and the result before the task goes on.
+    /// Runs the body, releases it with its captures, and then resumes the task.
     func run(_ inner: Parallel, as work: AwaitedWork) {
         unsafe continuation.resume(returning: result(inner, work))
     }
@@ -110,7 +114,7 @@ private final class AwaitedWork: CurrentWork {
     }
 }
 
-/// An array on its way to a worker and back.
+/// Moves an array to a worker and back.
 private final class ArrayBox<Element: Sendable>: Sendable {
     let elements: Locked<[Element]>
 

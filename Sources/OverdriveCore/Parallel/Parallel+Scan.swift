@@ -1,20 +1,23 @@
+// Owns the parallel inclusive scan (prefix sum) in two passes. Programs call it. Results never depend on the number
+// of workers.
+
 extension Parallel {
-    /// The combinations of each element with all before it.
+    /// Returns the running combinations of the elements: an inclusive scan, or prefix sum.
     ///
     ///     Parallel().scan([1, 2, 3, 4], 0, +) // [1, 3, 6, 10]
     ///
     /// - Parameters:
-    ///   - elements: What to combine.
-    ///   - identity: A value that changes nothing.
-    ///   - combine: Combines two values, the earlier one first; brackets must not matter.
-    /// - Returns: As many values as there are elements, the last of them the combination of all; the same bits
-    ///   for any number of workers.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
+    ///   - elements: The elements to combine.
+    ///   - identity: A neutral value for `combine`, such as 0 for a sum.
+    ///   - combine: Combines two values, the earlier one first. It must be associative.
+    /// - Returns: One value per element; the last one combines all elements. The bits are the same on any number
+    ///   of workers.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
     /// - Ordering: Combinations keep the elements' order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: Two passes over the elements, one of them writing, plain values 1,024 at a time unless a grain is set.
-    ///   One allocation for the result and a small one. With more than a grain, or errors, also one array for each of
-    ///   at most 1,024 blocks.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: Two passes over the elements, of which the second writes. Plain values are combined 1,024 at a time
+    ///   unless a grain is set. Two allocations: the result and a small one. With settings other than a grain, or
+    ///   errors, also one array for each of at most 1,024 blocks.
     @inlinable
     @inline(__always)
     public func scan<C: RandomAccessCollection & Sendable, E: Error>(
@@ -78,7 +81,7 @@ extension Parallel {
         }
     }
 
-    /// Empty where a part is missing. The elements count as done in the second pass.
+    /// Returns an empty array if a part was skipped or threw. Elements count as progress in the second pass only.
     @inlinable
     func scanned<C: RandomAccessCollection & Sendable, E: Error>(
         _ elements: C, _ identity: C.Element, _ effort: Effort<E>,

@@ -1,7 +1,10 @@
+// Owns scopes: a dynamic number of forked children, joined at the end of the scope. Programs call it. A child never
+// outlives its scope.
+
 public import CScheduler
 
 extension Parallel {
-    /// Runs a closure that forks as many children as it likes, and returns when all of them are done.
+    /// Runs a closure that forks any number of children, and returns when all children have finished.
     ///
     ///     Parallel.scope { scope in
     ///         for column in 0..<n where board.isFree(column) {
@@ -9,13 +12,13 @@ extension Parallel {
     ///         }
     ///     }
     ///
-    /// - Parameter body: Runs here. The scope it gets cannot leave it, nor go into a child: children open scopes
-    ///   of their own, in which this one does not fork.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, after all children are done.
-    /// - Ordering: Children start in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A child takes its closure's own allocation and some nanoseconds.
+    /// - Parameter body: Runs on the calling thread. Its scope cannot escape, and a child cannot capture it. A child
+    ///   that needs to fork opens its own scope.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`, after all children have finished.
+    /// - Ordering: Children start in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The allocation of the child's closure, and some nanoseconds, for each child.
     @inlinable
     public static func scope<R, E: Error>(_ body: (inout Scope) throws(E) -> R) throws(E) -> R {
         var scope = Scope()
@@ -23,44 +26,44 @@ extension Parallel {
         return try body(&scope)
     }
 
-    /// Runs a closure that forks as many children as it likes, as the value says, and returns when all of them are done.
+    /// Runs a closure that forks any number of children, with the settings of this value, and waits for them.
     ///
     ///     Parallel(on: readers).scope { scope in
     ///         for file in files { scope.fork { index(file) } }
     ///     }
     ///
-    /// - Parameter body: Runs here. The scope it gets cannot leave it, nor go into a child.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, after all children are done.
-    /// - Ordering: Children start in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
+    /// - Parameter body: Runs on the calling thread. Its scope cannot escape, and a child cannot capture it.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`, after all children have finished.
+    /// - Ordering: Children start in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: About 100 ns to become an external thread of another scheduler; a token costs one allocation.
     @inlinable
     public func scope<R, E: Error>(_ body: (inout Scope) throws(E) -> R) throws(E) -> R {
         try forking { () throws(E) in try Parallel.scope(body) }
     }
 
-    /// Runs a closure that forks children which may throw, and returns when all of them are done.
+    /// Runs a closure that forks children which may throw, and returns when all children have finished.
     ///
     ///     try Parallel().scope(throwing: IOError.self) { scope throws(IOError) in
     ///         for file in files { scope.fork { () throws(IOError) in try check(file) } }
     ///     }
     ///
     /// - Parameters:
-    ///   - type: What children throw.
-    ///   - body: Runs here. The scope it gets cannot leave it, nor go into a child.
-    /// - Returns: What `body` returns.
-    /// - Throws: The first error, of `body` or of a child, or `CancellationError`. Children that had not started then do not
-    ///   start.
-    /// - Ordering: Children start in any order. Their writes are visible afterwards.
-    /// - Threading: Any thread, which takes part.
+    ///   - type: The error type of the children.
+    ///   - body: Runs on the calling thread. Its scope cannot escape, and a child cannot capture it.
+    /// - Returns: The result of `body`.
+    /// - Throws: The first error of `body` or of a child, or `CancellationError`. Children that have not started by
+    ///   then do not start.
+    /// - Ordering: Children start in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One allocation, and two for each child.
     @inlinable
     public func scope<R, E: Error>(
         throwing type: E.Type, _ body: (inout ThrowingScope<E>) throws(E) -> R
     ) throws(E) -> R {
         let effort = Effort<E>(self)
-        // Its children inherit that the effort is current, until the last of them is joined.
+        // Children inherit the effort as their current work, so it stays current until the last child is joined.
         let result = effort.whole {
             Parallel.asExternalThread(of: scheduler) {
                 Parallel.scope { inner -> R? in
@@ -84,26 +87,26 @@ extension Parallel {
         return result
     }
 
-    /// What forks children that a scope waits for.
+    /// Forks children, for which ``Parallel/scope(_:)-swift.type.method`` waits.
     @safe public struct Scope: ~Copyable {
         @usableFromInline var children = 0
-        /// Where the first child is; the others follow.
+        /// The slot of the first child. The slots of later children follow directly.
         @usableFromInline var first: UnsafeMutablePointer<od_fork_slot>?
-        /// The thread has no room for many more forks: children run at once.
+        /// True if the thread has little room for further forks. Then children run at once.
         @usableFromInline var isFull = false
 
         @usableFromInline
         init() {}
 
-        /// Offers a child to whoever is free. If nobody takes it, it runs here when the scope ends; or at once,
-        /// where the thread has millions of them already.
+        /// Offers a child to idle workers. If no worker takes the child, it runs on this thread at the end of the
+        /// scope. If the thread already has millions of forks, the child runs at once.
         ///
         ///     scope.fork { index(file) }
         ///
         /// - Parameter child: Runs once.
-        /// - Ordering: After what its forker did before; between children there is none.
-        /// - Threading: Where the scope was opened.
-        /// - Cost: The closure's own allocation, and some nanoseconds.
+        /// - Ordering: The child sees all earlier writes of its forker. Children are not ordered among each other.
+        /// - Threading: Only the thread that opened the scope.
+        /// - Cost: The allocation of the closure, and some nanoseconds.
         @inlinable
         @inline(__always)
         public mutating func fork(_ child: @escaping @Sendable () -> Void) {
@@ -136,13 +139,13 @@ extension Parallel {
             self.effort = effort
         }
 
-        /// Offers a child to whoever is free. It does not start after something of the scope has thrown.
+        /// Offers a child to idle workers. The child does not start after `body` or another child has thrown.
         ///
         ///     scope.fork { () throws(IOError) in try check(file) }
         ///
         /// - Parameter child: Runs at most once.
-        /// - Ordering: After what its forker did before; between children there is none.
-        /// - Threading: Where the scope was opened.
+        /// - Ordering: The child sees all earlier writes of its forker. Children are not ordered among each other.
+        /// - Threading: Only the thread that opened the scope.
         /// - Cost: Two allocations, and some nanoseconds.
         @inlinable
         public mutating func fork(_ child: @escaping @Sendable () throws(E) -> Void) {

@@ -1,31 +1,34 @@
+// Owns the public unstable sorts, and the paths that all sorts share. Programs call it. The algorithms are in
+// Sorting.swift and SortingStrings.swift.
+
 extension Parallel {
-    /// Sorts an array in place; equal elements may change places.
+    /// Sorts an array in place; the order of equal elements may change.
     ///
     ///     Parallel().sort(&samples)
     ///
-    /// - Parameter array: What to sort.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: n log n comparisons, without a branch for each if elements are plain bits. An array in order, or in
-    ///   the opposite order, takes n. No memory beside the array; strings take 24 bytes each, and ASCII strings are
-    ///   sorted eight bytes at a time.
+    /// - Parameter array: The array to sort.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: n log n comparisons, without a branch for each if elements are plain values. A sorted or reversed
+    ///   array takes n comparisons. No memory beside the array; strings take 24 bytes each, and ASCII strings are
+    ///   compared 8 bytes at a time.
     @inlinable
     public func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         sort(&array, keepsOrder: false)
     }
 
-    /// Sorts an array in place by an order of your own; equal elements may change places.
+    /// Sorts an array in place by a given order; the order of equal elements may change.
     ///
     ///     Parallel().sort(&people) { $0.age < $1.age }
     ///
     /// - Parameters:
-    ///   - array: What to sort. After an error it has all its elements, in some order.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``sort(_:)``; with a token, progress or errors one allocation, and some nanoseconds more for each
-    ///   comparison.
+    ///   - array: The array to sort. After an error it contains all of its elements, in any order.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``sort(_:)``. With a token, progress or errors, one allocation, and some nanoseconds more
+    ///   for each comparison.
     @inlinable
     @inline(__always)
     public func sort<Element: Sendable, E: Error>(
@@ -34,16 +37,16 @@ extension Parallel {
         try sort(&array, keepsOrder: false, precedes)
     }
 
-    /// Sorts an array in place by what a key path leads to; elements with equal keys may change places.
+    /// Sorts an array in place by a key path; the order of elements with equal keys may change.
     ///
     ///     Parallel().sort(&people, by: \.age)
     ///
     /// - Parameters:
-    ///   - array: What to sort.
+    ///   - key: The path to the value to compare.
     ///   - key: Leads to what is compared.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``sort(_:)``, and finding two keys for each comparison.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``sort(_:)``, and two key path accesses for each comparison.
     @inlinable
     @inline(__always)
     public func sort<Element: Sendable, Key: Comparable & Sendable>(
@@ -52,15 +55,15 @@ extension Parallel {
         sort(&array) { $0[keyPath: key] < $1[keyPath: key] }
     }
 
-    /// The elements of a collection in ascending order; equal ones may change places.
+    /// Returns the elements of a collection in ascending order; the order of equal elements may change.
     ///
     ///     let ranking = Parallel().sorted(scores)
     ///
-    /// - Parameter elements: What to sort.
-    /// - Returns: All of them.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: An array, and ``sort(_:)``.
+    /// - Parameter elements: The elements to sort.
+    /// - Returns: All elements, sorted.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: A copy to an array, and ``sort(_:)``.
     @inlinable
     public func sorted<C: Collection>(_ elements: C) -> [C.Element] where C.Element: Comparable & Sendable {
         var array = Array(elements)
@@ -68,18 +71,18 @@ extension Parallel {
         return array
     }
 
-    /// The elements of a collection in an order of your own; equal ones may change places.
+    /// Returns the elements of a collection in a given order; the order of equal elements may change.
     ///
     ///     let ranking = Parallel().sorted(players) { $0.score > $1.score }
     ///
     /// - Parameters:
-    ///   - elements: What to sort.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
-    /// - Returns: All of them.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
-    /// - Ordering: Comparisons come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: An array, and sorting it.
+    ///   - elements: The elements to sort.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
+    /// - Returns: All elements, sorted.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
+    /// - Ordering: Comparisons run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: A copy to an array, and the sort.
     @inlinable
     @inline(__always)
     public func sorted<C: Collection, E: Error>(
@@ -90,7 +93,7 @@ extension Parallel {
         return array
     }
 
-    /// In ascending order; of the two sorts the one that is asked for.
+    /// Sorts in ascending order, with the stable or the unstable sort.
     @inlinable
     @inline(__always)
     func sort<Element: Comparable & Sendable>(_ array: inout [Element], keepsOrder: Bool) {
@@ -104,7 +107,7 @@ extension Parallel {
         }
     }
 
-    /// By an order of the caller's.
+    /// Sorts by a closure, with the stable or the unstable sort.
     @inlinable
     @inline(__always)
     func sort<Element: Sendable, E: Error>(
@@ -122,7 +125,7 @@ extension Parallel {
         }
     }
 
-    /// Calls `body` with a closure as an order, which nobody has any more when it returns.
+    /// Calls `body` with an order that wraps the closure. No reference to the order remains when `body` returns.
     @inlinable
     @inline(__always)
     static func ordering<Element>(
@@ -131,7 +134,7 @@ extension Parallel {
         withoutActuallyEscaping(precedes) { precedes in body(OrderBy(precedes)) }
     }
 
-    /// Where the order may throw, or something is asked.
+    /// The slow path, for an order that may throw and for settings other than a grain.
     @inlinable
     func sort<Element: Sendable, E: Error>(
         watched array: inout [Element], keepsOrder: Bool, _ precedes: @Sendable (Element, Element) throws(E) -> Bool
@@ -156,8 +159,8 @@ extension Parallel {
 }
 
 extension Effort {
-    /// Whether `a` comes before `b`; no, once the operation is over: sorts come to their end soon where
-    /// everything is equal.
+    /// Returns whether `a` orders before `b`; always false after an early end. With all elements equal, the sorts
+    /// finish soon.
     @usableFromInline
     func compare<Element>(_ a: Element, _ b: Element, _ precedes: (Element, Element) throws(E) -> Bool) -> Bool {
         if isOver { return false }

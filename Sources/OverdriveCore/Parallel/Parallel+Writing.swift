@@ -1,17 +1,18 @@
-// What writes memory in parallel: each part of it is one closure's alone.
+// Owns the loops that change an array in parallel. Programs call them. Each element is passed to one closure call
+// only, so calls never write the same memory.
 
 extension Parallel {
-    /// Calls a closure that may change it for every element of an array.
+    /// Calls a closure for every element of an array, which the closure may change in place.
     ///
     ///     Parallel().forEach(mutating: &samples) { i, sample in sample *= gain[i] }
     ///
     /// - Parameters:
-    ///   - array: What is changed. After an early end it keeps what was changed by then.
-    ///   - body: Called once for each place and its element, unless the loop ends early.
-    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order between parts. All writes are in the array afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One allocation, and some 20 ns for each part of some microseconds; copies an array that is shared with others.
+    ///   - array: The array to change. After an early end it keeps the changes made so far.
+    ///   - body: Called once for each index and its element, unless the loop ends early.
+    /// - Throws: The first error, or `CancellationError`, after all started parts have finished.
+    /// - Ordering: Parts run in any order. All writes are in the array afterwards.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One allocation, and about 20 ns for each part of some microseconds. A shared array is copied first.
     @inlinable
     public func forEach<Element: Sendable, E: Error>(
         mutating array: inout [Element], _ body: @Sendable (Int, inout Element) throws(E) -> Void
@@ -24,20 +25,20 @@ extension Parallel {
         }
     }
 
-    /// Calls a closure with neighbouring parts of an array, which it may change.
+    /// Calls a closure with consecutive parts of an array, which the closure may change in place.
     ///
     ///     Parallel().chunks(of: &matrix, size: columns) { row, line in
     ///         for column in line.indices { line[column] = cell(row, column) }
     ///     }
     ///
     /// - Parameters:
-    ///   - array: What is changed. After an early end it keeps what was changed by then.
-    ///   - size: How long each part is, but for the last, which may be shorter: 1 or more. (A grain is of no account.)
+    ///   - array: The array to change. After an early end it keeps the changes made so far.
+    ///   - size: The length of each part in elements, 1 or more; the last part may be shorter. The grain is ignored.
     ///   - body: Called once for each part, with its number from 0, unless the loop ends early.
-    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order. All writes are in the array afterwards.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(mutating:_:)``.
+    /// - Throws: The first error, or `CancellationError`, after all started parts have finished.
+    /// - Ordering: Calls run in any order. All writes are in the array afterwards.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: The same as ``forEach(mutating:_:)``.
     @inlinable
     public func chunks<Element: Sendable, E: Error>(
         of array: inout [Element], size: Int, _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void

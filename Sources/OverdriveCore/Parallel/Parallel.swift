@@ -1,22 +1,26 @@
-/// Work that is divided among the workers and done when the call returns.
+// Owns the settings of parallel operations and the helpers that all operations share. Programs create `Parallel`
+// values; the other files of this folder add the operations. Nothing here outlives the call of an operation.
+
+/// Divides work among the workers and returns when all of the work is done.
 ///
 ///     let norms = Parallel.map(vectors) { $0.norm() }
 ///     let largest = Parallel(on: renderers, progress: progress).max(norms)
 ///
-/// The type itself has short forms of the most frequent operations: `join`, `scope`, `forEach`, `map` and `reduce`.
-/// The value has all operations, with settings: scheduler, size of parts, placement, token and progress. A value may
-/// be made for one call or kept; `Parallel()` has the defaults and costs nothing.
+/// The type has short forms of the most frequent operations: `join`, `scope`, `forEach`, `map` and `reduce`.
+/// A value has all operations, and carries settings: scheduler, grain, placement, token and progress. Make a value
+/// for one call, or keep it; `Parallel()` has the default settings and costs nothing.
 ///
-/// Every operation takes throwing and non-throwing closures. The first error wins. Parts that have not begun do not
-/// begin, ``Cancellation/isRequested`` turns true in running ones, and when these have finished the error is thrown
-/// with its type. (A search does not signal: it may still find elements before an error.)
+/// Every operation accepts throwing and non-throwing closures. The first error wins. Parts that have not started do
+/// not start, and ``Cancellation/isRequested`` becomes true in running parts. When these have finished, the operation
+/// throws the error with its static type. (A search sends no such signal: it may still find an element before the
+/// error.)
 ///
-/// - Threading: Any thread. A thread that is not a worker counts as one during the call, also while it blocks in a
-///   closure without ``blocking(_:)``. A task calls operations through ``run(_:)``, and suspends.
+/// - Threading: Any thread. During the call, a thread that is not a worker counts as one, even while it blocks in a
+///   closure without ``blocking(_:)``. A task calls operations through ``run(_:)`` and suspends.
 ///
 /// ## Topics
 ///
-/// ### How it is done
+/// ### Settings
 /// - ``init(on:grain:placement:token:progress:)``
 /// - ``run(_:)``
 /// - ``run(mutating:_:)``
@@ -74,30 +78,30 @@ public struct Parallel: Sendable {
     @usableFromInline let placement: Placement
     @usableFromInline let token: CancellationToken?
     @usableFromInline let progress: Progress?
-    /// A task waits for the operations: its cancellation ends them as a token's does.
+    /// True if a task awaits the operations; then the task's cancellation ends them, as a token does.
     @usableFromInline let isAwaited: Bool
 
-    /// Says how operations are to be done.
+    /// Creates settings for operations.
     ///
     ///     let careful = Parallel(grain: 64, token: token, progress: progress)
     ///     let frames = try careful.map(0..<count) { try decode($0) }
     ///
     /// - Parameters:
-    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none, and for
-    ///     ``run(_:)`` always. Operations inside of the closures stay there.
-    ///   - grain: The least number of neighbours in a part, 1 or more. nil takes as many as need some microseconds,
-    ///     or 1,024 plain values that are only combined. Forks and sorts have no grain.
-    ///   - placement: Whether parts of a loop belong to NUMA nodes. Forks and sorts have no such parts, nor do `min`, `max`
-    ///     and `reduce` without `into`.
-    ///   - token: Ends operations early with `CancellationError`, as does the cancellation of the calling work or
-    ///     task. This applies only to operations whose closures may throw any error; write `{ x throws in … }` for
-    ///     one that does not throw. Other operations run to their end, as do joins of two, `invoke` of three and a
-    ///     scope without `throwing`; their closures see ``Cancellation/isRequested``. An operation in its last part
-    ///     throws the error, too.
-    ///   - progress: Counts the elements, or branches, that are done; of a search all, whether looked at or not. Joins of
+    ///   - scheduler: The scheduler whose workers help. With nil, a worker uses its own scheduler; other threads and
+    ///     ``run(_:)`` use ``Scheduler/shared``. Nested operations in the closures stay on this scheduler.
+    ///   - grain: The minimum number of elements in a part, 1 or more. With nil, a part has as many elements as take
+    ///     some microseconds, or 1,024 plain values that are only combined. Forks and sorts ignore the grain.
+    ///   - placement: How parts of a loop are assigned to NUMA nodes. Forks, sorts, `min`, `max` and `reduce` without
+    ///     `into` ignore it.
+    ///   - token: Ends operations early with `CancellationError`, as the cancellation of the calling work or task does.
+    ///     This applies only to operations whose closures may throw any error. For a closure that does not throw, write
+    ///     `{ x throws in … }`. Other operations run to their end, as do joins of two, `invoke` of three and a scope
+    ///     without `throwing`; their closures see ``Cancellation/isRequested``. An operation in its last part throws
+    ///     the error, too.
+    ///   - progress: Counts the finished elements or branches. A search counts all elements, visited or not. Joins of
     ///     two, `invoke` of three and a scope without `throwing` count nothing.
-    /// - Ordering: Each operation says its own.
-    /// - Threading: Any thread; a value may be shared by threads.
+    /// - Ordering: See each operation.
+    /// - Threading: Any thread; threads may share a value.
     /// - Cost: None.
     @inlinable
     @inline(__always)
@@ -123,7 +127,7 @@ public struct Parallel: Sendable {
         self.isAwaited = isAwaited
     }
 
-    /// Nothing is asked but a grain: what cannot throw then needs nobody to look after it.
+    /// True if no setting except the grain is set. Operations that cannot throw then run without an ``Effort``.
     @inlinable
     @inline(__always)
     var isPlain: Bool {
@@ -131,16 +135,16 @@ public struct Parallel: Sendable {
         return scheduler == nil && token == nil && progress == nil
     }
 
-    /// What comes after a call that cannot throw has thrown.
+    /// Traps after a closure of error type `Never` has thrown, which is impossible in checked code.
     @usableFromInline
     static func trapThrown() -> Never {
         trap("Parallel: a closure threw an error of type Never")
     }
 }
 
-// What operations are made of where there is more to do than the work: each part is run by an effort.
+// The slow path of operations with settings or errors: an ``Effort`` runs each part.
 extension Parallel {
-    /// Calls `body` for parts of a range that together are all of it.
+    /// Calls `body` with disjoint parts that together cover the range.
     @inlinable
     func parts<E: Error>(of range: Range<Int>, _ body: (Range<Int>) throws(E) -> Void) throws(E) {
         _ = Parallel.length(of: range)
@@ -153,7 +157,7 @@ extension Parallel {
         try effort.end()
     }
 
-    /// What `body` returns for each block, in their order.
+    /// Returns the results of `body` for all blocks, in block order.
     @inlinable
     @inline(__always)
     func values<T, E: Error>(of blocks: Blocks, _ body: (Range<Int>) throws(E) -> T) throws(E) -> [T] {
@@ -168,9 +172,9 @@ extension Parallel {
         return values.compactMap { $0 }
     }
 
-    /// Nil for blocks that were left out.
+    /// Returns the results of all blocks, with nil for each block that was skipped after an error or cancel.
     ///
-    /// - Parameter isCounted: Whether the elements are done by it.
+    /// - Parameter isCounted: Whether the finished elements count as progress.
     @inlinable
     func values<T, E: Error>(
         of blocks: Blocks, _ effort: Effort<E>, isCounted: Bool = true, _ body: (Range<Int>) throws(E) -> T
@@ -191,19 +195,19 @@ extension Parallel {
         }
     }
 
-    /// Runs what forks, on the scheduler, told of the token.
+    /// Runs forking code on the chosen scheduler, with the token visible to its closures.
     @usableFromInline
     func forking<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         if token == nil { return try Parallel.asExternalThread(of: scheduler, body) }
         return try Effort<Never>(self).whileCurrent { () throws(E) in try Parallel.asExternalThread(of: scheduler, body) }
     }
 
-    /// Forks are called at once, where there is nothing to be told.
+    /// True if forks need no scheduler change and no token, so that the direct path suffices.
     @inlinable
     @inline(__always)
     var isHere: Bool { scheduler == nil && token == nil }
 
-    /// Calls `body` for the elements of a part of a collection.
+    /// Calls `body` with the elements at the offsets `part` of a collection.
     @inlinable
     @inline(__always)
     static func visit<C: RandomAccessCollection, E: Error>(

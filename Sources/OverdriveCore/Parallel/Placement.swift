@@ -1,23 +1,26 @@
+// Owns the assignment of loop parts to NUMA nodes. Loops with `Placement.firstTouch` call it. It never binds threads
+// to CPUs and never moves memory.
+
 internal import CScheduler
 internal import Synchronization
 
 extension Parallel {
-    /// Whether parts of a range belong to NUMA nodes.
+    /// How parts of a range are assigned to NUMA nodes.
     public enum Placement: Sendable {
-        /// A free thread takes the next part.
+        /// Any free thread takes the next part.
         case anywhere
-        /// Each node gets a contiguous part, the same one in every loop over the same range. So memory that one loop
-        /// wrote first is near its readers in the next loop. A thread that has finished its node's part helps with
-        /// others. On a machine with one node this changes nothing.
+        /// Each node gets a contiguous part, the same part in every loop over the same range. So a loop reads memory
+        /// that an earlier loop first wrote on the same node. A thread that has finished the part of its node helps
+        /// other nodes. On a machine with one node, this case has no effect.
         case firstTouch
     }
 }
 
-/// A range cut among NUMA nodes, in proportion to their CPUs.
+/// A range divided among NUMA nodes in proportion to their numbers of CPUs.
 package struct NodeParts: Sendable {
-    /// The nodes' parts, in their order; together they are the range.
+    /// One part per node, in node order. Together the parts cover the range.
     package let parts: [Range<Int>]
-    /// The node of each CPU, by the kernel's number; nil for those that are not ours.
+    /// The node of each CPU, indexed by the kernel's CPU number; nil for CPUs that this process may not use.
     let nodeOfCPU: [Int?]
 
     package init(_ range: Range<Int>, _ machine: Machine) {
@@ -36,21 +39,22 @@ package struct NodeParts: Sendable {
         nodeOfCPU = nodes
     }
 
-    /// The node that the calling thread is on; the first where that is not known.
+    /// The node of the calling thread's CPU, or 0 if unknown.
     var here: Int {
         let cpu = Int(od_thread_cpu())
         return nodeOfCPU.indices.contains(cpu) ? nodeOfCPU[cpu] ?? 0 : 0
     }
 
-    /// As it was at the first loop that asked.
+    /// The machine as it was at the first loop with placement.
     static let machine = Machine.current
 }
 
-/// What is left of one node's part.
+/// The untaken rest of one node's part.
 private final class Remainder: Sendable {
     private let range: Range<Int>
     private let size: Int
-    /// How much of it is taken. Each worker may take once more than there is: that is no overflow, as in ``Share``.
+    /// The number of taken elements. Each worker may add one more piece beyond the end, which cannot overflow; see
+    /// ``Share``.
     private let taken = Atomic<UInt>(0)
 
     init(_ range: Range<Int>, size: Int) {
@@ -58,11 +62,11 @@ private final class Remainder: Sendable {
         self.size = Swift.min(size, Share.greatestPart)
     }
 
-    /// The next piece, or nil when all are taken.
+    /// Returns the next piece, or nil if all pieces are taken.
     func take() -> Range<Int>? {
-        // Relaxed: it hands out numbers; what the loop reads was written before it was forked.
+        // Relaxed: the counter only distributes pieces; the fork of the loop orders all data that it reads.
         if taken.load(ordering: .relaxed) >= UInt(range.count) { return nil }
-        let before = taken.add(UInt(size), ordering: .relaxed).oldValue // Relaxed: as above.
+        let before = taken.add(UInt(size), ordering: .relaxed).oldValue // Relaxed: the counter only distributes pieces.
         guard before < UInt(range.count) else { return nil }
         let start = range.lowerBound + Int(before)
         return start..<start + Swift.min(size, range.upperBound - start)
@@ -70,7 +74,7 @@ private final class Remainder: Sendable {
 }
 
 extension Loop {
-    /// As ``run(_:chunk:_:)``, and each node's part is first of all for those who are there.
+    /// Runs `body` on parts of `range`. With `firstTouch`, a thread takes the pieces of its own node first.
     @inlinable
     func run(_ range: Range<Int>, _ placement: Parallel.Placement, _ body: (Range<Int>) -> Void) {
         switch placement {
@@ -86,10 +90,11 @@ extension Loop {
         runPlaced(NodeParts(range, machine), workers: machine.cpus.count, body)
     }
 
-    /// One seat for each worker: whoever takes one goes through its own node's part, then through the others'.
+    /// Runs one iteration per worker. Each iteration takes all pieces of its own node, and then those of the other
+    /// nodes.
     func runPlaced(_ placed: NodeParts, workers: Int, _ body: (Range<Int>) -> Void) {
         let remainders = placed.parts.map { part in
-            // Pieces short enough for helpers to even things out, and long enough to share no page in vain.
+            // 8 pieces per worker: short enough for helpers to balance the load, long enough to share few pages.
             Remainder(part, size: Swift.max(grain, part.count / (8 * workers), 1))
         }
         Loop(grain: 1).run(0..<workers) { seats in
@@ -105,7 +110,7 @@ extension Loop {
 }
 
 extension Parallel {
-    /// ``forEachChunk(_:_:)`` as it would run on `machine`, for tests.
+    /// Runs ``forEachChunk(_:_:)`` as if on `machine`. Only tests call it.
     package static func forEachChunk(
         _ range: Range<Int>, grain: Int? = nil, asOn machine: Machine, _ body: @Sendable (Range<Int>) -> Void
     ) {

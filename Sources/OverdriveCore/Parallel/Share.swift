@@ -1,29 +1,36 @@
+// Owns the counter from which threads take the numbers of one loop. `forEach`, `reduce`, `scan`, `min`, `max` and
+// searches call it. It never handles errors and never outlives the loop.
+
 public import CScheduler
 public import Synchronization
 
-/// Numbers from 0 that several threads share: each takes the next few, until all are taken.
+/// Distributes the numbers from 0 below `count`: each thread repeatedly takes the next few numbers, until none is
+/// left.
 ///
-/// The caller takes numbers in its own function, where the optimiser merges the caller's closures into the loop.
-/// Beside that it offers one fork, a helper, which does the same by calling them; a helper offers another helper
-/// before it begins. So a loop that nobody helps with is a plain loop, and one that somebody helps with is never
-/// slower for it: what a helper does not take, the caller does at its own speed. (Were half of the range forked
-/// instead, that half would be called number by number wherever it runs: the optimiser merges no closure that has
-/// captures into one that captures it and goes out of its sight. Of others see ``Parallel/merging``.)
+/// The caller takes numbers in its own function, where the optimiser inlines the closures of the caller into the
+/// loop. In addition the caller forks one helper, which does the same but calls the closures. Each helper forks
+/// another helper before it starts. So a loop without helpers is a plain loop, and helpers never slow it down: the
+/// caller runs the numbers that no helper takes.
 ///
-/// Like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with sizes by time.
+/// Forking half of the range would be slower. The optimiser does not inline a closure with captures into a closure
+/// that captures it and leaves its view. Then that half would call the closure for every number, on whichever thread
+/// it runs. ``Parallel/merging`` covers closures without captures.
+///
+/// Algorithm: like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with part sizes chosen by time.
 @usableFromInline
 struct Share: ~Copyable {
-    // What everybody writes has a cache line of its own: beside it, in the caller's frame, stands what each call reads.
+    // The padding gives `next`, which all threads write, a cache line apart from the read-only fields and the stack.
     @usableFromInline let before = SIMD8<UInt64>()
-    /// What is taken next. Each of 256 threads may take once more than there is, and at most ``greatestPart``:
-    /// the sum is a number.
+    /// The next number to take. Up to 256 threads may each add one more part, of at most ``greatestPart``, beyond
+    /// `count`; the sum still fits in a word.
     @usableFromInline let next = Atomic<UInt>(0)
     @usableFromInline let after = SIMD8<UInt64>()
     @usableFromInline let count: Int
-    /// So many at least are taken at once.
+    /// The minimum number of elements that a thread takes at once.
     @usableFromInline let grain: Int
-    /// Whether all may be over before a thief comes: of few numbers each may be long, unless the caller knows better. (A
-    /// number may be a block, of up to a 1,024th of all: so much is the first of many at most.)
+    /// Whether the caller first works alone for half a time unit, since the whole loop may finish before a thief
+    /// arrives. This holds for 256 or more numbers, and when the operation declares its numbers short. Fewer numbers
+    /// may each be long, so then a helper is forked at once.
     @usableFromInline let beginsAlone: Bool
 
     @inlinable
@@ -35,20 +42,20 @@ struct Share: ~Copyable {
         self.grain = min(grain ?? 1, Share.greatestPart)
     }
 
-    /// No more is taken at once, so that sums of sizes are numbers.
+    /// The maximum size of one part, so that sums of sizes cannot overflow.
     @inlinable
     @inline(__always)
     static var greatestPart: Int { 1 << 53 }
 
-    /// Calls `body` for parts that together are all numbers, and returns when all calls have.
+    /// Calls `body` with disjoint parts that together cover all numbers, and returns when all calls have returned.
     @inlinable
     @inline(__always)
     func work(_ body: (Range<Int>) -> Void) {
         work(body) { help(0, body) }
     }
 
-    /// `helper` is forked, and not missed where nobody has taken it: at once, or when some numbers have taken half a
-    /// unit of time.
+    /// Forks `helper`, at once or after the caller has worked alone for half a time unit. The caller does not run an
+    /// untaken `helper`, because it has then taken all numbers.
     @inlinable
     @inline(__always)
     func work(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
@@ -67,17 +74,17 @@ struct Share: ~Copyable {
         offer(body, helper)
     }
 
-    /// What the helper does that so many others came before. (A thread that can offer nothing to anybody runs what
-    /// it forks at once: therefore there is a last one.)
+    /// Runs as a helper, after `others` earlier helpers. The chain of helpers ends at 255: a thread that cannot offer
+    /// forks runs each fork at once, and would otherwise recurse without end.
     @inlinable
     func help(_ others: Int, _ body: (Range<Int>) -> Void) {
-        // Relaxed: who takes which numbers orders nothing; fork and join order what is done with them.
+        // Relaxed: the distribution of numbers orders nothing; fork and join order the results.
         if next.load(ordering: .relaxed) >= UInt(count) { return }
         if others == 255 { return take(body) }
         offer(body) { help(others + 1, body) }
     }
 
-    /// `helper` is forked, and not missed where nobody has taken it.
+    /// Forks `helper`, takes numbers, and joins. An untaken `helper` is dropped without running.
     @inlinable
     @inline(__always)
     func offer(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
@@ -87,15 +94,18 @@ struct Share: ~Copyable {
         if unsafe !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
     }
 
-    /// A part is to take between one and four units of time, so that nobody is waited for long, and eight times as
-    /// long as taking it at least; where it does, no more than an eighth of what is left, so that all end together.
+    /// Takes numbers until none is left.
+    ///
+    /// A part should last one to four time units, so that other threads wait only briefly at the end. It should also
+    /// last at least 8× as long as the take itself. After that, a part has at most an eighth of the rest, so that all
+    /// threads finish at about the same time.
     @inlinable
     @inline(__always)
     func take(_ body: (Range<Int>) -> Void) {
         var size = grain
         while true {
             let asked = od_loop_ticks()
-            // Relaxed: as above.
+            // Relaxed: the distribution of numbers orders nothing; fork and join order the results.
             let taken = next.add(UInt(size), ordering: .relaxed).oldValue
             let began = od_loop_ticks()
             if taken >= UInt(count) { return }

@@ -1,9 +1,12 @@
-/// An order as a type, so that each gets its own specialised code, comparisons inlined.
+// Owns the two sort algorithms, unstable and stable. `Parallel.sort` and `Parallel.stableSort` call it. It never
+// copies elements; it moves them as bits, also when an order ends early.
+
+/// A comparison order as a type, so that each sort is specialised with its comparison inlined.
 @usableFromInline
 protocol Order<Element>: Sendable {
     associatedtype Element
     func precedes(_ a: Element, _ b: Element) -> Bool
-    /// So many elements are done by half. Every element is twice, in portions of some microseconds.
+    /// Reports progress in half elements: each element is reported twice, in portions of some microseconds.
     func isDone(halves: Int)
 }
 
@@ -13,7 +16,7 @@ extension Order {
     func isDone(halves: Int) {}
 }
 
-/// The elements' own.
+/// The order of the elements' `<`.
 @usableFromInline
 struct Ascending<Element: Comparable>: Order {
     @inlinable init() {}
@@ -23,7 +26,7 @@ struct Ascending<Element: Comparable>: Order {
     func precedes(_ a: Element, _ b: Element) -> Bool { a < b }
 }
 
-/// A closure's.
+/// The order of a closure.
 @usableFromInline
 struct OrderBy<Element>: Order {
     @usableFromInline let closure: @Sendable (Element, Element) -> Bool
@@ -36,7 +39,7 @@ struct OrderBy<Element>: Order {
     func precedes(_ a: Element, _ b: Element) -> Bool { closure(a, b) }
 }
 
-/// A closure's that may end early, with the effort's progress.
+/// The order of a closure that may end early, with the progress of its effort.
 @usableFromInline
 struct OrderOfEffort<Element, E: Error>: Order {
     @usableFromInline let closure: @Sendable (Element, Element) -> Bool
@@ -57,20 +60,22 @@ struct OrderOfEffort<Element, E: Error>: Order {
     func isDone(halves: Int) { effort.isDone(halves: halves) }
 }
 
-/// The two sorts. Elements are moved as bits and never copied, so that no reference is counted.
+/// The unstable and the stable sort. Both move elements as bits and never copy them, so reference counts do not
+/// change.
 ///
-/// Unstable: a quicksort whose partition has no branch that depends on data (Lomuto's scheme, cyclic, as Orson
-/// Peters describes it for pdqsort's successors, 2021), with the pivots and the escape to heapsort of pdqsort
-/// (Peters, 2021, §3). Stable: a merge sort whose merges have none either. Both give halves to whoever is free.
+/// The unstable sort is a quicksort whose partition has no data-dependent branch. It uses the cyclic Lomuto scheme, which
+/// Orson Peters describes for the successors of pdqsort (2021). The pivot choice and the fallback to heapsort come from
+/// pdqsort (Peters, 2021, §3). The stable sort is a merge sort, whose merges have no data-dependent branch either. Both
+/// fork one half of their work.
 @usableFromInline
 enum Sorting {
-    /// Ranges of this size are sorted by insertion.
+    /// The maximum number of elements for an insertion sort.
     @usableFromInline static var small: Int { 24 }
-    /// Ranges below this are not worth a fork.
+    /// The minimum number of elements for a fork.
     @usableFromInline static var alone: Int { 2048 }
 
-    /// Whether the range is in order, or made so by turning it round. Looks no further than the first
-    /// neighbours that say otherwise.
+    /// Returns whether the range is sorted, after reversing it if it was strictly descending. Stops at the first pair
+    /// that contradicts.
     @inlinable
     @inline(__always)
     static func isOrdered<Element, O: Order<Element>>(
@@ -78,7 +83,7 @@ enum Sorting {
     ) -> Bool {
         var i = 1
         if unsafe order.precedes(base[1], base[0]) {
-            // Strictly descending only: turning round must not exchange equals.
+            // Only a strictly descending range is reversed, so that equal elements keep their order.
             while unsafe i < count && order.precedes(base[i], base[i - 1]) { i += 1 }
             guard i == count else { return false }
             var (low, high) = (0, count - 1)
@@ -93,7 +98,7 @@ enum Sorting {
         return i == count
     }
 
-    /// Whether these are strings in their own order, and have been sorted as such.
+    /// Sorts strings in their own order with the string sort. Returns false if elements or order are others.
     @inlinable
     @inline(__always)
     static func sortsAsStrings<Element, O: Order<Element>>(
@@ -103,7 +108,7 @@ enum Sorting {
         return unsafe StringSorting.sort(UnsafeMutableRawPointer(base).assumingMemoryBound(to: String.self), count)
     }
 
-    /// Sorts a few elements; equal ones keep their order.
+    /// Sorts a few elements by insertion; equal elements keep their order.
     @inlinable
     @inline(__always)
     static func insertion<Element, O: Order<Element>>(
@@ -124,7 +129,7 @@ enum Sorting {
         }
     }
 
-    /// The two sorts are one but for this word.
+    /// Calls the stable or the unstable sort.
     @inlinable
     @inline(__always)
     static func sort<Element, O: Order<Element>>(
@@ -145,12 +150,15 @@ enum Sorting {
         if count < alone { order.isDone(halves: 2 * count) }
     }
 
-    /// - Parameters:
-    ///   - hasLeft: The element before `base` is not greater than any here: a pivot, if equal to ours, that ends
-    ///     this range's own equals.
-    ///   - badLeft: So many more partitions may be lopsided before heapsort takes over.
+    /// Sorts a range by quicksort.
     ///
-    /// Ranges of ``alone`` elements or more say here how many are done, smaller ones where they were cut off.
+    /// - Parameters:
+    ///   - hasLeft: True if the element before `base` is an earlier pivot, not greater than any element of the range.
+    ///     If it equals the new pivot, the elements equal to the pivot are final.
+    ///   - badLeft: The number of further unbalanced partitions before heapsort takes over.
+    ///
+    /// A call with ``alone`` or more elements reports its progress; for smaller ranges, the caller that split them
+    /// off does.
     @inlinable
     static func quick<Element, O: Order<Element>>(
         _ start: UnsafeMutablePointer<Element>, _ length: Int, _ order: O,
@@ -160,7 +168,7 @@ enum Sorting {
         while count > small {
             unsafe choosePivot(base, count, order)
             if unsafe hasLeft && !order.precedes(base[-1], base[0]) {
-                // Everything that equals the pivot is in its place at once.
+                // All elements equal to the pivot are now in their final place.
                 let equals = unsafe partition(base, count) { pivot, element in !order.precedes(pivot, element) }
                 unsafe base += equals + 1
                 count -= equals + 1
@@ -206,7 +214,7 @@ enum Sorting {
         }
     }
 
-    /// Brings a median of three, or of nine, to the front.
+    /// Moves the median of 3 elements to the front, or a median of 9 for more than 128 elements.
     @inlinable
     @inline(__always)
     static func choosePivot<Element, O: Order<Element>>(
@@ -233,13 +241,12 @@ enum Sorting {
         unsafe swap(base, base + middle)
     }
 
-    /// Moves what `goesLeft` of the pivot, `base[0]`, before everything else and the pivot between the two.
-    /// Returns the pivot's new place.
+    /// Partitions a range around its pivot, `base[0]`: elements for which `goesLeft` returns true come before the
+    /// pivot. Returns the new offset of the pivot.
     ///
-    /// (Moving an element onto its own place is allowed, and costs less than asking.)
-    ///
-    /// One element is held out, which leaves a hole. Each step moves the first of the right part into the hole
-    /// and the next element into its place; the left part grows if that element belongs there.
+    /// One element is held out, which leaves a hole. Each step moves the first element of the right part to the hole,
+    /// and the next element to the freed place. If that element belongs to the left part, the left part grows by one.
+    /// An element may move onto its own place, since a check would cost more.
     @inlinable
     @inline(__always)
     static func partition<Element>(
@@ -260,13 +267,14 @@ enum Sorting {
         unsafe (first + (next - 1)).moveInitialize(from: first + left, count: 1)
         unsafe (first + left).initialize(to: held)
         unsafe left += goesLeft(pivot, first[left]) ? 1 : 0
-        // first[0..<left] goes left of the pivot: the last of it makes room at the front.
+        // first[0..<left] belongs left of the pivot. Its last element moves to the front, and the pivot takes its
+        // place.
         unsafe base.moveInitialize(from: base + left, count: 1)
         unsafe (base + left).initialize(to: pivot)
         return left
     }
 
-    /// The same for elements that may be copied as they are.
+    /// Partitions elements without references, which may be copied as bits.
     @inlinable
     @inline(__always)
     static func partitionBits<Element>(
@@ -307,7 +315,7 @@ enum Sorting {
         unsafe b.initialize(to: held)
     }
 
-    /// Breaks up a pattern that made a partition lopsided.
+    /// Swaps some elements, to break a pattern that made a partition unbalanced.
     @inlinable
     static func scatter<Element>(_ base: UnsafeMutablePointer<Element>, _ count: Int) {
         guard count > small else { return }
@@ -362,9 +370,10 @@ enum Sorting {
         if count < alone { order.isDone(halves: 2 * count) }
     }
 
-    /// Sorts `base`; the result lies there, or in `room`, which has no elements before and, or else `base` has
-    /// none, after. Elements are done by half when they are in a run that was sorted alone, and again in the last
-    /// merge.
+    /// Sorts `base` by merging. The result is in `room` if `intoRoom`, else in `base`; the other memory is then
+    /// uninitialised. `room` is uninitialised at the start.
+    ///
+    /// An element is reported half done after its first separate run is sorted, and done in the last merge.
     @inlinable
     static func mergeSort<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ room: UnsafeMutablePointer<Element>,
@@ -392,7 +401,7 @@ enum Sorting {
         unsafe merge(from, half, from + half, count - half, to, isLast: isLast && count >= alone, order)
     }
 
-    /// Moves two ordered ranges into one; of equals, the left ones come first.
+    /// Moves two sorted ranges to one sorted range. Equal elements of the left range come first.
     @inlinable
     static func merge<Element, O: Order<Element>>(
         _ left: UnsafeMutablePointer<Element>, _ leftCount: Int,
@@ -416,7 +425,7 @@ enum Sorting {
         }
     }
 
-    /// The first place of an ordered range whose element, and all after it, are so.
+    /// Returns the first offset of a sorted range at which `isSo` is true; it is then true for all later elements.
     @inlinable
     static func firstPlace<Element>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, where isSo: (Element) -> Bool

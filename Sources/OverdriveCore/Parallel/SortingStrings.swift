@@ -1,3 +1,6 @@
+// Owns the sort of ASCII strings. `Sorting` calls it for arrays of strings in their own order. It never sorts strings
+// with other characters.
+
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -6,25 +9,26 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The sort of strings.
+/// Sorts ASCII strings by eight bytes at a time.
 ///
-/// What a comparison of two strings costs is the way to their bytes, which lie anywhere. So each string is visited once for
-/// eight of its bytes, not once for each comparison: these come to lie beside it as a number, by which all are sorted; those
-/// that have a number in common are sorted by their next eight bytes. (Multikey quicksort: Bentley, Sedgewick, SODA 1997,
-/// with cached characters as Ng and Kakehi have them, IEICE 2007.)
+/// The main cost of a string comparison is the access to the bytes, which lie anywhere in memory. So the sort reads
+/// each string once per eight bytes, not once per comparison. The eight bytes become an integer key beside the
+/// string, and the sort compares keys. Strings with equal keys are then sorted by their next eight bytes.
 ///
-/// Only for strings that are ASCII all through: the order of others is that of their normal forms, not of their bytes.
-/// Strings that are equal cannot be told apart then, so this sort is stable, too.
+/// Algorithm: multikey quicksort (Bentley, Sedgewick, SODA 1997), with cached characters (Ng, Kakehi, IEICE 2007).
+///
+/// The sort accepts only strings that are entirely ASCII, because other strings compare by their normal forms, not
+/// their bytes. Equal ASCII strings are indistinguishable, so the sort is also stable.
 @usableFromInline
 enum StringSorting {
-    /// Fewer are not worth the room.
+    /// The minimum number of strings for which the extra memory pays off.
     @usableFromInline static var least: Int { 256 }
 
-    /// Beyond so many bytes in common strings are compared as they are: the way there is a call inside of another.
+    /// Beyond this number of common bytes, strings are compared directly, because each key level is a nested call.
     private static let deepest = 1024
 
     private struct Entry {
-        /// The eight bytes from somewhere on, the first one highest; zeros after the end.
+        /// Eight bytes of the string from the current depth, first byte highest, with zeros after the end.
         var key: UInt64
         var string: String
     }
@@ -34,13 +38,13 @@ enum StringSorting {
         func precedes(_ a: Entry, _ b: Entry) -> Bool { a.key < b.key }
     }
 
-    /// Of strings that are equal but for the zeros at their ends, which the shorter ones have fewer of.
+    /// An order for strings that differ only in the number of zero bytes at their ends.
     private struct ByLength: Order {
         @inline(__always)
         func precedes(_ a: Entry, _ b: Entry) -> Bool { a.string.utf8.count < b.string.utf8.count }
     }
 
-    /// Of strings that have `depth` bytes in common.
+    /// An order for strings that have their first `depth` bytes in common.
     private struct ByRest: Order {
         let depth: Int
 
@@ -59,23 +63,23 @@ enum StringSorting {
         }
     }
 
-    /// Sorts strings that are ASCII all through. False: some are not, and all are where they were.
+    /// Sorts strings that are all ASCII. Returns false, with all strings in their old places, if any string is not.
     @usableFromInline
     static func sort(_ strings: UnsafeMutablePointer<String>, _ count: Int) -> Bool {
-        // Most often the first ones say it.
+        // Check the first 16 strings before any allocation: most arrays with other characters have one there.
         for place in 0..<Swift.min(count, 16) where unsafe !isPlain(strings[place]) { return false }
         let entries = UnsafeMutablePointer<Entry>.allocate(capacity: count)
         defer { unsafe entries.deallocate() }
         let arePlain = Atomic(true)
         nonisolated(unsafe) let (from, to) = unsafe (strings, entries)
         Loop(grain: nil).run(0..<count, chunk: 64) { part in
-            var isAscii = arePlain.load(ordering: .relaxed)  // Relaxed: it is asked after the loop's join.
+            var isAscii = arePlain.load(ordering: .relaxed) // Relaxed: the final check comes after the join of the loop.
             for place in part {
                 let string = unsafe (from + place).move()
                 if isAscii { isAscii = isPlain(string) }
                 unsafe (to + place).initialize(to: Entry(key: isAscii ? key(of: string, from: 0) : 0, string: string))
             }
-            if !isAscii { arePlain.store(false, ordering: .relaxed) }  // Relaxed: as above.
+            if !isAscii { arePlain.store(false, ordering: .relaxed) } // Relaxed: as above.
         }
         let areSorted = arePlain.load(ordering: .relaxed)  // Relaxed: as above.
         if areSorted { unsafe sort(entries, count, depth: 0) }
@@ -85,7 +89,7 @@ enum StringSorting {
         return areSorted
     }
 
-    /// Sorts entries that have `depth` bytes in common, and the next in their keys.
+    /// Sorts entries that have their first `depth` bytes in common, and the next eight bytes in their keys.
     private static func sort(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth known: Int) {
         var depth = known
         while true {
@@ -96,7 +100,7 @@ enum StringSorting {
         }
     }
 
-    /// Sorts each run of entries that have their keys in common.
+    /// Sorts each run of entries with equal keys by the following bytes.
     private static func sortRuns(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
         if count < Sorting.alone {
             var first = 0
@@ -108,7 +112,7 @@ enum StringSorting {
             }
             return
         }
-        // Where the run in the middle ends, or else where it begins: nobody has changed a key here yet.
+        // Cut at the end of the middle run, or else at its start. No key of this range has been replaced yet.
         let middle = unsafe base[count / 2].key
         var cut = unsafe Sorting.firstPlace(base, count) { $0.key > middle }
         if cut == count { cut = unsafe Sorting.firstPlace(base, count) { $0.key >= middle } }
@@ -121,13 +125,14 @@ enum StringSorting {
         }
     }
 
-    /// Sorts entries that have their keys in common.
+    /// Sorts entries with equal keys by the following bytes.
     private static func sortRun(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
         if count == 1 { return }
         if unsafe goOn(base, count, from: depth + 8) { unsafe sort(base, count, depth: depth + 8) }
     }
 
-    /// Gives entries that have all before `depth` in common their next keys. False: they are sorted.
+    /// Loads the keys at `depth` of entries with equal earlier bytes. Returns false if the entries are already
+    /// sorted.
     private static func goOn(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Bool {
         if count <= Sorting.small {
             unsafe Sorting.insertion(base, count, ByRest(depth: depth))
@@ -142,7 +147,7 @@ enum StringSorting {
         return false
     }
 
-    /// Returns whether any has a byte more.
+    /// Loads the keys at `depth`. Returns true if any string is longer than `depth` bytes.
     private static func takeKeys(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Bool {
         nonisolated(unsafe) let entries = unsafe base
         @inline(__always)
@@ -157,7 +162,7 @@ enum StringSorting {
         if count < Sorting.alone { return take(0..<count) }
         let goesOn = Atomic(false)
         Loop(grain: nil).run(0..<count, chunk: 64) { part in
-            if take(part) { goesOn.store(true, ordering: .relaxed) }  // Relaxed: the loop's join orders it.
+            if take(part) { goesOn.store(true, ordering: .relaxed) } // Relaxed: the join of the loop orders it.
         }
         return goesOn.load(ordering: .relaxed)  // Relaxed: as above.
     }
@@ -167,7 +172,7 @@ enum StringSorting {
     @inline(__always)
     private static func withBytes<R>(of string: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         guard let result = unsafe string.utf8.withContiguousStorageIfAvailable(body) else {
-            trap("Parallel.sort: a string has no bytes")  // `isPlain` has found them
+            trap("Parallel.sort: a string has no bytes") // unreachable: `isPlain` has checked that the bytes are contiguous
         }
         return result
     }
@@ -195,7 +200,7 @@ enum StringSorting {
             let left = bytes.count - depth
             guard left > 0, let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return 0 }
             if bytes.count >= 8 {
-                // The next eight, or the last, without those before `depth`.
+                // Load the next eight bytes, or the last eight, and shift out the bytes before `depth`.
                 let start = Swift.min(depth, bytes.count - 8)
                 return unsafe UInt64(bigEndian: base.loadUnaligned(fromByteOffset: start, as: UInt64.self)) << UInt64(8 * (depth - start))
             }

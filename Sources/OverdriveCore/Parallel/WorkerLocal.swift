@@ -1,3 +1,6 @@
+// Owns one value per thread for parallel loops. Programs and `forEachChunk(_:scratch:_:)` call it. It never locks
+// across threads, except while `values` copies a value.
+
 public import Synchronization
 
 #if canImport(Glibc)
@@ -6,7 +9,7 @@ public import Synchronization
     internal import Musl
 #endif
 
-/// A value for each thread that takes part: counted, summed or filled without getting into each other's way.
+/// A value for each thread that takes part, which threads change without contention.
 ///
 ///     let words = WorkerLocal { [String: Int]() }
 ///     Parallel().forEachChunk(0..<lines.count) { part in
@@ -18,13 +21,13 @@ public import Synchronization
 ///
 /// - Threading: Safe from any thread.
 @safe public final class WorkerLocal<Value: Sendable>: Sendable {
-    /// One value, for good on the thread that made it. It stays where it is, and is changed there.
+    /// The storage of one value. It belongs to the thread that created it, and never moves.
     @usableFromInline
     @safe struct Place: ~Copyable {
         @usableFromInline let thread: UInt
-        /// Written before the place can be found.
+        /// The next place of the shard. It is written before the place is published.
         @usableFromInline var next: UnsafeMutablePointer<Place>?
-        /// ``idle``, or who has the value now.
+        /// The current user of the value, a constant of ``Holder``.
         @usableFromInline let holder: Atomic<UInt8>
         @usableFromInline var value: Value
 
@@ -37,7 +40,8 @@ public import Synchronization
         }
     }
 
-    /// The places of some of the threads, newest first. They go with the store.
+    /// A list of places, newest first, for the threads whose hash selects this shard. Places live as long as the
+    /// store.
     @usableFromInline
     @safe struct Shard: ~Copyable {
         @usableFromInline let first = unsafe Atomic<UnsafeMutablePointer<Place>?>(nil)
@@ -47,16 +51,16 @@ public import Synchronization
 
     private static var shardCount: Int { 64 }
 
-    // Made once, and gone with the store; what is in it says itself who may touch it.
+    // Allocated in `init`, freed in `deinit`, never replaced. The atomics inside control all access.
     @usableFromInline nonisolated(unsafe) let shards: UnsafeMutablePointer<Shard>
     private let make: @Sendable () -> Value
 
-    /// Makes a store without values.
+    /// Creates a store without values.
     ///
-    /// - Parameter make: Makes a thread's value when it first asks for one.
-    /// - Ordering: None; `make` is called as threads come, on each of them.
+    /// - Parameter make: Makes the value of a thread, at that thread's first request.
+    /// - Ordering: None. `make` runs on each requesting thread.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations, of which one has 512 bytes. Each thread's value takes 128 bytes or more.
+    /// - Cost: Two allocations, of which one has 512 bytes. The value of each thread takes at least 128 bytes.
     public init(_ make: @escaping @Sendable () -> Value) {
         self.make = make
         unsafe shards = .allocate(capacity: WorkerLocal.shardCount)
@@ -72,24 +76,23 @@ public import Synchronization
         unsafe shards.deallocate()
     }
 
-    /// Calls `body` with the calling thread's value, where it lies.
+    /// Calls `body` with the calling thread's value in place.
     ///
     ///     sums.with { $0 += x }
     ///
-    /// - Parameter body: May change the value; no other thread uses it during the call. A nested request on the same
-    ///   thread, direct or in work that runs while the thread waits, gets another value.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Ordering: What a thread has written to its value is visible to its later calls, and to `values` after the
-    ///   loop.
-    /// - Threading: Any thread, worker or not. `body` may wait; a nested request gets another value.
-    /// - Cost: One locked instruction on a cache line of the thread's own, less than 20 ns; nothing is copied, however large
-    ///   the value is.
+    /// - Parameter body: May change the value, which no other thread uses during the call. A nested request on the
+    ///   same thread gets another value, even in work that runs while the thread waits.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`.
+    /// - Ordering: Writes to a value are visible to later calls of the same thread, and to `values` after the loop.
+    /// - Threading: Any thread, worker or not. `body` may wait.
+    /// - Cost: One locked instruction on a cache line that no other thread writes, less than 20 ns. The value is not
+    ///   copied, regardless of its size.
     @inlinable
     public func with<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
         let thread = threadWord()
         let shard = unsafe shards + Int(truncatingIfNeeded: (UInt64(thread) &* 0x9E37_79B9_7F4A_7C15) >> 58)
-        // Acquires what the place was made of.
+        // Acquire: pairs with the release in `add`, so that the fields of the places are visible.
         var next = unsafe shard.pointee.first.load(ordering: .acquiring)
         while let place = unsafe next {
             if unsafe place.pointee.thread == thread, unsafe take(place) { return try unsafe use(place, body) }
@@ -98,41 +101,41 @@ public import Synchronization
         return try unsafe use(add(of: thread, to: shard), body)
     }
 
-    /// The caller has taken the place.
+    /// Runs `body` on a place that the caller has taken, and makes the place idle.
     @inlinable
     @inline(__always)
     func use<R, E: Error>(_ place: UnsafeMutablePointer<Place>, _ body: (inout Value) throws(E) -> R) throws(E) -> R {
-        // Releases the value to whoever looks at it next.
+        // Release: the next user of the value sees the writes of `body`.
         defer { unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing) }
         return try unsafe body(&place.pointee.value)
     }
 
-    /// False: the value is in use further out on this thread.
+    /// Takes a place of the calling thread. Returns false if an outer call on this thread uses the value.
     @inlinable
     @inline(__always)
     func take(_ place: UnsafeMutablePointer<Place>) -> Bool {
         while true {
-            // Acquires what was done with the value.
+            // Acquire: pairs with the release of the last user of the value.
             let (taken, found) = unsafe place.pointee.holder.compareExchange(
                 expected: Holder.idle, desired: Holder.owner, ordering: .acquiring)
             if taken { return true }
             if found == Holder.owner { return false }
-            letOthersGoOn()  // somebody copies the value for `values`
+            letOthersGoOn() // `values` copies the value on another thread
         }
     }
 
-    /// A further place of the calling thread, which has taken it.
+    /// Adds a new place of the calling thread, already taken by it.
     @usableFromInline
     func add(of thread: UInt, to shard: UnsafeMutablePointer<Shard>) -> UnsafeMutablePointer<Place> {
         let value = make()
-        // A cache line or two of its own.
+        // The alignment avoids false sharing with other places.
         let room = UnsafeMutableRawPointer.allocate(
             byteCount: MemoryLayout<Place>.size, alignment: max(128, MemoryLayout<Place>.alignment))
         let place = unsafe room.bindMemory(to: Place.self, capacity: 1)
-        var first = unsafe shard.pointee.first.load(ordering: .relaxed)  // relaxed: the exchange decides
+        var first = unsafe shard.pointee.first.load(ordering: .relaxed) // Relaxed: the exchange below decides.
         unsafe place.initialize(to: Place(of: thread, before: first, value))
         while true {
-            // Releases what the place is made of.
+            // Release: publishes the fields of the place.
             let (done, found) = unsafe shard.pointee.first.compareExchange(
                 expected: first, desired: place, ordering: .releasing)
             if done { return unsafe place }
@@ -143,7 +146,7 @@ public import Synchronization
 
     private func forEachPlace(_ body: (UnsafeMutablePointer<Place>) -> Void) {
         for shard in 0..<WorkerLocal.shardCount {
-            // Acquires what the places were made of.
+            // Acquire: pairs with the release in `add`.
             var next = unsafe shards[shard].first.load(ordering: .acquiring)
             while let place = unsafe next {
                 unsafe next = place.pointee.next
@@ -152,17 +155,17 @@ public import Synchronization
         }
     }
 
-    /// All values that were made and are not in use, in no order; each is copied.
+    /// Copies of all values that no thread is using, in no particular order.
     public var values: [Value] {
         var values: [Value] = []
         unsafe forEachPlace { place in
             while true {
-                // Acquires what was done with the value, and gives it back.
+                // Acquire: pairs with the release of the last user. The release below returns the value.
                 let (taken, found) = unsafe place.pointee.holder.compareExchange(
                     expected: Holder.idle, desired: Holder.reader, ordering: .acquiring)
                 if taken { break }
                 if found == Holder.owner { return }
-                letOthersGoOn()  // somebody else copies it
+                letOthersGoOn() // another thread copies the value
             }
             unsafe values.append(place.pointee.value)
             unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing)
@@ -171,17 +174,17 @@ public import Synchronization
     }
 }
 
-/// Who has the value of a place.
+/// The user of a place's value.
 @usableFromInline
 enum Holder {
     @inlinable static var idle: UInt8 { 0 }
-    /// The thread that it belongs to.
+    /// The thread that the place belongs to.
     @inlinable static var owner: UInt8 { 1 }
-    /// Whoever asks for all values, for as long as a copy takes.
+    /// A thread that copies the value for `values`.
     @inlinable static var reader: UInt8 { 2 }
 }
 
-/// A word by which a thread is told from all others that are there.
+/// A word that is unique among the live threads.
 @usableFromInline func threadWord() -> UInt { UInt(pthread_self()) }
 
 @usableFromInline func letOthersGoOn() { _ = sched_yield() }
