@@ -1,31 +1,33 @@
+// Owns the connection from a task queue to a dispatch queue. `TaskQueue` calls it for the main queue and for dispatch
+// queues of the program. It never runs closures on workers.
+
 internal import CScheduler
 package import Dispatch
 internal import Synchronization
 
-/// A queue of libdispatch's that a task queue's closures go to: the process's main queue, or one that the user
-/// has made.
+/// The dispatch queue that runs the closures of a task queue: the main queue, or a queue of the program.
 final class DispatchRoute: Sendable {
     let queue: DispatchQueue
     let isMain: Bool
     let qos: TaskQueue.QoS
 
-    /// What was submitted through the task queue and is not done.
+    /// Counts the closures that were submitted through the task queue and have not finished.
     let pending = WaitGroup()
     let specifics = Specifics()
     private let running = Atomic(0)
 
-    /// How many closures of ``async(group:_:)`` have begun and not returned.
+    /// The number of closures of ``async(group:_:)`` that have started and not returned.
     var runningCount: Int { running.load(ordering: .acquiring) }
 
     init(_ queue: DispatchQueue) {
         self.queue = queue
-        // Not by identity: on Linux each access to `DispatchQueue.main` makes another object.
+        // Compare by the mark, not by identity: on Linux each access to `DispatchQueue.main` returns a new object.
         isMain = TaskQueue.isMain(queue)
         qos = isMain ? .userInteractive : TaskQueue.QoS(queue.qos.qosClass)
     }
 
-    /// Runs `body` there, counted on `group` too. What `qos` and `flags` do is the dispatch queue's matter;
-    /// the closure finds its quality of service by our rules.
+    /// Submits `body` to the dispatch queue, and counts it in `pending` and `group`. The dispatch queue applies `qos`
+    /// and `flags`. `QoS.current` in the closure follows Overdrive's rules.
     func async(
         group: WaitGroup?, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
         _ body: sending @escaping () -> Void
@@ -34,7 +36,7 @@ final class DispatchRoute: Sendable {
         let here = flags.contains(.enforceQoS) ? asked ?? self.qos : max(self.qos, asked ?? self.qos)
         pending.enter()
         group?.enter()
-        // The closure is handed from here to the queue, once.
+        // Only the dispatch queue gets the closure, once.
         nonisolated(unsafe) let body = body
         queue.async(qos: asked?.dispatched ?? .unspecified, flags: flags.dispatched) {
             self.running.add(1, ordering: .acquiringAndReleasing)
@@ -45,16 +47,16 @@ final class DispatchRoute: Sendable {
         }
     }
 
-    /// Runs `body` there while the caller waits.
+    /// Runs `body` on the dispatch queue while the caller waits.
     func sync<R, E: Error>(flags: TaskQueue.Flags = [], _ body: () throws(E) -> R) throws(E) -> R {
         let here = max(qos, TaskQueue.QoS.current ?? qos)
         od_blocking_begin()
         defer { od_blocking_end() }
-        // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
+        // The caller waits, so only one thread at a time runs the closure, on behalf of the caller.
         return try withoutActuallyEscaping(body) { body throws(E) in
             nonisolated(unsafe) let body = body
             nonisolated(unsafe) var outcome: Result<R, E>?
-            // Other flags than this one would have libdispatch make a work item of it, and change nothing.
+            // With any other flag, libdispatch would allocate a work item, without any effect.
             queue.sync(flags: flags.intersection(.barrier).dispatched) {
                 whileCurrent(in: here) {
                     do throws(E) { unsafe outcome = .success(try body()) } catch { unsafe outcome = .failure(error) }
@@ -65,15 +67,15 @@ final class DispatchRoute: Sendable {
         }
     }
 
-    /// Whether the calling thread runs one of the closures that were submitted through the task queue, or, of
-    /// the main queue, whatever runs there.
+    /// Whether the calling thread runs a closure that was submitted through the task queue. For the main queue, any
+    /// code that runs on the main queue counts.
     var isCurrent: Bool {
         isMain ? TaskQueue.isOnMain : DispatchRoute.around.contains { $0 === self }
     }
 
-    // MARK: - Where a thread is
+    // MARK: - Position of the calling thread
 
-    /// One closure that a thread is in; they are chained through the frames that run them.
+    /// A closure that the thread is running. Frames form a list from the innermost closure outwards.
     private final class Frame {
         let route: DispatchRoute
         let qos: TaskQueue.QoS
@@ -86,7 +88,7 @@ final class DispatchRoute: Sendable {
         }
     }
 
-    /// The quality of service of the innermost of these closures that the calling thread runs.
+    /// The quality of service of the innermost such closure on the calling thread.
     static var qosHere: TaskQueue.QoS? {
         unsafe od_thread_route().map { unsafe Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue().qos }
     }
@@ -101,7 +103,7 @@ final class DispatchRoute: Sendable {
         }
     }
 
-    /// The routes whose closures the calling thread runs, from the innermost.
+    /// The routes of the closures that the calling thread is running, innermost first.
     static var around: [DispatchRoute] {
         var routes: [DispatchRoute] = []
         var frame = unsafe od_thread_route().map { unsafe Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() }
@@ -114,7 +116,8 @@ final class DispatchRoute: Sendable {
 }
 
 extension TaskQueue {
-    /// A queue whose closures run on `queue`. The public door stands in the target that may name Dispatch.
+    /// Creates a queue whose closures run on `queue`. The public initializer is in the target that may import
+    /// Dispatch.
     package convenience init(dispatching queue: DispatchQueue) {
         let route = DispatchRoute(queue)
         self.init(label: queue.label, qos: route.qos, route: route)

@@ -1,3 +1,6 @@
+// Owns the jobs of Swift Concurrency when `Scheduler.shared` is the global executor of the process. The target
+// OverdriveGlobal calls it. It never runs a job in the isolation of an actor's own executor.
+
 internal import CScheduler
 
 #if canImport(Glibc)
@@ -6,23 +9,23 @@ internal import CScheduler
     internal import Musl
 #endif
 
-/// The jobs of Swift Concurrency in a process whose executor ``Scheduler/shared`` is: those of tasks without a
-/// preference, of actors without an executor of their own, and of sleeps that are over.
+/// The jobs of Swift Concurrency in a process whose global executor is ``Scheduler/shared``. These are jobs of tasks
+/// without an executor preference, of actors without a custom executor, and of finished sleeps.
 ///
-/// They run as the runtime's own pool would run them, in no executor's isolation, so that the runtime goes on
-/// switching between actors on the spot where it can.
+/// Jobs run as in the runtime's own pool, without the isolation of an executor. So the runtime can still switch
+/// between actors directly.
 package enum GlobalJobs {
-    // The pool of a scheduler that stays for the process's life, and is never shut down.
+    // The pool lives as long as the process, and is never shut down.
     private nonisolated(unsafe) static let pool = unsafe Scheduler.shared.handle
 
-    /// What a task's priority is by now.
+    /// Returns the current priority of a task's job.
     typealias Priority = @Sendable (UnownedJob) -> JobPriority
 
-    // Behind pointers, because what is read for every job is not to be looked after by the runtime's checks of access.
-    // Set once, before the first job.
+    // Pointers avoid the runtime's exclusivity checks, since each job reads these values. They are set before the
+    // first job.
     private nonisolated(unsafe) static let priority = unsafe place({ $0.priority } as Priority)
     private nonisolated(unsafe) static let placeOfPriority = unsafe place(UInt(0))
-    /// Where tasks of the low bands wait. Another one in a forked child, before anything else runs there.
+    /// The waiting tasks of the low bands. A forked child replaces the content before it runs other code.
     private nonisolated(unsafe) static let low = unsafe place(LowBandJobs(workers: Int(od_pool_workers(pool))))
 
     private static func place<Value>(_ value: Value) -> UnsafeMutablePointer<Value> {
@@ -33,26 +36,26 @@ package enum GlobalJobs {
 
     static var priorityNow: Priority { unsafe priority.pointee }
 
-    /// Starts the process's scheduler if nothing has done so; its threads come with the first job.
+    /// Starts the process's scheduler if needed. Its threads start with the first job.
     ///
     /// - Parameters:
-    ///   - priority: Answers for a task that waits, whoever has begun to await it.
-    ///   - place: How many bytes into a task the runtime keeps that: a hint, so that it can be near when it is asked for.
+    ///   - priority: Returns the current priority of a waiting task, which a new awaiter may have raised.
+    ///   - place: The offset of that priority in a task, in bytes; only a hint for prefetching.
     package static func prepare(
         priority: @escaping @Sendable (UnownedJob) -> JobPriority, at place: UInt
     ) {
         _ = unsafe (pool, low)
         unsafe self.priority.pointee = priority
         unsafe placeOfPriority.pointee = place
-        // What waited is the parent's, and another thread may have been changing it: it is left as it is, not taken apart.
+        // The parent's lists may be half changed by another thread at the fork. So the child abandons them untouched.
         pthread_atfork(nil, nil, { unsafe GlobalJobs.low.initialize(to: LowBandJobs(like: GlobalJobs.low.pointee)) })
     }
 
-    /// Queues a job behind those of its priority that one thread queued before.
+    /// Queues a job. Jobs that one thread enqueues at one priority start in order.
     ///
     /// - Parameters:
-    ///   - job: What to run.
-    ///   - isTask: Whether it is a task's own, whose priority may rise while it waits.
+    ///   - job: The job to run.
+    ///   - isTask: True for the job of a task, whose priority may rise while it waits.
     package static func enqueue(_ job: consuming ExecutorJob, isTask: Bool) {
         let qos = TaskQueue.QoS(job.priority.rawValue)
         let job = unsafe unsafeBitCast(UnownedJob(job), to: UInt.self)
@@ -60,14 +63,15 @@ package enum GlobalJobs {
         put(job, self.qos(of: job, priorityNow))
     }
 
-    /// Has a task wait in the band of its priority of now: in a line, if the band has one, so that it can be raised again.
+    /// Queues a task's job in the band of its current priority. A low band keeps it in a wait queue, so that it can
+    /// be raised.
     static func put(_ job: UInt, _ qos: TaskQueue.QoS) {
         guard LowBandJobs.holds(qos) else { return submit(job, qos) }
         unsafe low.pointee.append(job, qos)
         unsafe expect(od_pool_submit(pool, qos.band, runLow, UnsafeMutableRawPointer(bitPattern: UInt(qos.rawValue))))
     }
 
-    /// The runtime knows no error.
+    /// Traps if a job could not be submitted, since the Swift runtime has no error for that.
     static func expect(_ status: od_status) {
         guard status != OD_OK else { return }
         let why = status == OD_NO_MEMORY ? "out of memory" : "no thread can be started"
@@ -88,11 +92,11 @@ package enum GlobalJobs {
         unsafe od_prefetch(UnsafeRawPointer(bitPattern: task &+ placeOfPriority.pointee))
     }
 
-    /// Queues a job when its time has come, and never before: one that wakes a task, but is none.
+    /// Queues a job after a delay, never earlier. The job belongs to no task; it only wakes one.
     ///
     /// - Parameters:
-    ///   - job: What to run.
-    ///   - delay: How long from now.
+    ///   - job: The job to run.
+    ///   - delay: The time from now.
     package static func enqueue(_ job: consuming ExecutorJob, after delay: Duration) {
         guard delay > .zero else { return enqueue(job, isTask: false) }
         var options = unsafe od_timer_options()
@@ -109,7 +113,7 @@ package enum GlobalJobs {
         unsafe od_timer_release(timer)
     }
 
-    /// The isolation of no executor: two words of nothing, as the runtime has it for its own pool.
+    /// The executor reference of no executor: two zero words, as the runtime uses in its own pool.
     private static let nowhere = unsafe unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> Void = { job in
@@ -118,7 +122,7 @@ package enum GlobalJobs {
         unsafe low.pointee.lookIfDue(isPrompted: true)
     }
 
-    /// A placeholder of a low band.
+    /// Runs the oldest waiting job of a low band. The pool calls it once per placeholder.
     private static let runLow: @convention(c) (UnsafeMutableRawPointer?) -> Void = { band in
         unsafe low.pointee.lookIfDue(isPrompted: false)
         guard let job = unsafe low.pointee.takeFirst(TaskQueue.QoS(rawValue: Int32(Int(bitPattern: band))) ?? .background) else { return }

@@ -1,9 +1,12 @@
-/// The word that the Swift runtime leaves to the executor in each job that waits: whose of ours the job is.
+// Owns the word in each Swift job that an executor may use. The executors of this folder write it at the submission
+// and read it before the run. It never touches other fields of a job.
+
+/// The word of a waiting job that the Swift runtime reserves for the executor. It stores the executor of the job.
 ///
-/// It rests on a job being a pointer, and on the word standing behind the object's header, as `swift/ExecutorImpl.h`
-/// of the toolchain has it; a test compares both with the runtime's own answers.
+/// This code assumes that a job is a pointer, and that the word follows the object header, as `swift/ExecutorImpl.h`
+/// of the toolchain defines. A test checks both assumptions against the runtime.
 package enum JobWord {
-    /// Whose a job is.
+    /// The executor of a job.
     enum Owner {
         case scheduler
         case actors(TaskQueue.ActorExecutor)
@@ -13,7 +16,7 @@ package enum JobWord {
     package static let offset = 2 * MemoryLayout<UInt>.size
     private static let ofActors: UInt = 1
 
-    /// Notes the owner; a queue's executor at +1.
+    /// Stores the owner. The executor of a queue is retained until ``take(from:)``.
     static func set(_ owner: Owner, in job: UnownedJob) {
         let word: UInt =
             switch owner {
@@ -24,7 +27,7 @@ package enum JobWord {
         unsafe unsafeBitCast(job, to: UnsafeMutableRawPointer.self).storeBytes(of: word, toByteOffset: offset, as: UInt.self)
     }
 
-    /// What ``set(_:in:)`` noted, once.
+    /// Returns the owner that ``set(_:in:)`` stored. Call once per job.
     static func take(from job: UnsafeMutableRawPointer) -> Owner {
         let word = unsafe job.load(fromByteOffset: offset, as: UInt.self)
         guard let object = unsafe UnsafeRawPointer(bitPattern: word & ~ofActors) else { return .scheduler }

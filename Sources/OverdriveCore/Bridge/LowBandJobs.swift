@@ -1,3 +1,6 @@
+// Owns the waiting tasks of the low bands in the global executor. `GlobalJobs` calls it at each job. It raises tasks
+// whose priority has risen, and never runs a job.
+
 internal import CScheduler
 internal import Synchronization
 
@@ -7,19 +10,20 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The tasks of the low bands that wait in the process's pool, oldest first.
+/// The waiting tasks of the low bands, in one wait queue per band, oldest first.
 ///
-/// Who begins to await a task raises its priority, and Swift's runtime tells no executor of that. So a task that waits
-/// in a low band stands in a line where its priority can be asked for again, and the pool has a placeholder instead of it, which
-/// takes the line's first. A worker that has ended a job of a higher band, which is where tasks begin to await, or comes to a
-/// placeholder, looks through the lines now and then; whoever has been raised leaves for the pool, in his band of now, or for that
-/// band's line.
+/// A new awaiter raises the priority of its task, but the Swift runtime does not tell the executor. So a task in a low
+/// band waits in a queue here. The pool gets a placeholder, which later takes the oldest task of that band.
+///
+/// Workers scan the wait queues from time to time. A worker may scan after a job of a higher band, in which tasks may
+/// have started to await others, and at each placeholder. A task whose priority has risen moves to the pool, or to
+/// the wait queue of its new band.
 final class LowBandJobs: Sendable {
-    /// A band's line, of the jobs' addresses. What has left it early has left a gap, 0.
+    /// The wait queue of one band, with the addresses of the jobs. A job that was taken out of order leaves a gap, 0.
     private struct Line {
         private var jobs: [UInt] = []
         private var first = 0
-        /// How many have left the array in front, so that a place keeps its number while the line moves.
+        /// The number of entries removed at the front, so that a place keeps its number when the array shrinks.
         private var moved = 0
 
         var firstPlace: Int { moved + first }
@@ -34,7 +38,7 @@ final class LowBandJobs: Sendable {
                 let job = jobs[first]
                 first += 1
                 guard job != 0 else { continue }
-                // As many moves as there were jobs taken, at most.
+                // Shortening moves at most as many entries as were taken before.
                 if first >= 1_024, first * 2 >= jobs.count { shorten() }
                 return job
             }
@@ -52,7 +56,7 @@ final class LowBandJobs: Sendable {
             first = 0
         }
 
-        /// Takes those out that `isWanted`, between two places.
+        /// Removes and returns the jobs in a range of places for which `isWanted` returns true.
         mutating func take(
             in places: Range<Int>, where isWanted: (UInt) -> Bool
         ) -> [UInt] {
@@ -68,7 +72,7 @@ final class LowBandJobs: Sendable {
         }
     }
 
-    /// A place in one of the lines, by their order.
+    /// A place in the wait queues, ordered by queue and then by number.
     private struct Place: Comparable {
         var line = 0, number = 0
 
@@ -79,20 +83,21 @@ final class LowBandJobs: Sendable {
 
     private struct Lines {
         var lines = Array(repeating: Line(), count: LowBandJobs.lowest + 1 - LowBandJobs.highest)
-        /// Who is looked at next, and where a round began that is not over; whether it has come to the first again.
+        /// The next place to scan; the start of the current round, or nil; whether the scan has wrapped around to the
+        /// first queue.
         private var next = Place(), start: Place?, hasTurned = false
-        /// Whether it was begun because somebody may have begun to await.
+        /// Whether the current round started because a task may have started to await another.
         private(set) var isPrompted = false
 
-        /// Begins a round where the last one stopped, or has the one that is under way go all around from here: who waits
-        /// now is looked at before it is over.
+        /// Starts a round at the place where the last scan stopped. A current round is extended to a full round from
+        /// there, so that it covers all tasks that wait now.
         mutating func beginRound(isPrompted: Bool) {
             (start, hasTurned, self.isPrompted) = (next, false, isPrompted)
         }
 
         var isInRound: Bool { start != nil }
 
-        /// Goes on with the round, by so many places at most, and takes those out that `isWanted` in their band.
+        /// Scans up to `count` more places, and removes and returns the jobs for which `isWanted` returns true.
         mutating func goOn(by count: Int, where isWanted: (UInt, _ band: Int) -> Bool) -> [UInt] {
             guard let start else { return [] }
             let line = next.line
@@ -111,25 +116,26 @@ final class LowBandJobs: Sendable {
     }
 
     private let lines = Locked(Lines())
-    /// How many wait: a hint, so that who ends a job need not ask behind the lock.
+    /// The number of waiting tasks: a hint, so that the end of a job needs no lock.
     private let waiting = Atomic(0)
-    /// Whether a job of a higher band has ended since it was last asked: it may have begun to await somebody.
+    /// Whether a job of a higher band has ended since the last scan, and may have started to await a task.
     private let isPrompted = Atomic(false)
-    /// When it is to go on, prompted or not, and when it stopped. Written by who looks, before he is done.
+    /// The times of the next prompted scan, the next unprompted scan and the end of the last scan. Only the scanner
+    /// writes.
     private let nextPrompted = Atomic<UInt64>(0), nextLook = Atomic<UInt64>(0), lastEnd = Atomic<UInt64>(0)
     private let isLooking = Atomic(false)
 
     private static let highest = Int(TaskQueue.QoS.utility.rawValue)
     private static let lowest = Int(TaskQueue.QoS.background.rawValue)
-    /// Places looked at in one section.
+    /// The number of places scanned under one lock.
     private static let stretch = 128
-    /// So many places further on memory is asked for: tasks lie anywhere, and one after the other each would be waited for.
+    /// The prefetch distance in places. Tasks lie anywhere in memory, so each read would otherwise miss the cache.
     private static let ahead = 16
-    /// Between two rounds there are this long at least.
+    /// The minimum pause between two rounds, in nanoseconds.
     private static let leastPause: UInt64 = 1_000_000
-    /// So many times what looking takes there is between: it costs one worker a fifth of its time at most, and while jobs of
-    /// higher bands end a third, or half where there were others at the beginning. A round is cut into parts for that, each as long as its share
-    /// of the time since the last one, so that it goes on evenly and nobody is away for long.
+    /// The pause after a scan, as a multiple of its duration. Unprompted scans take at most 1/5 of one worker's time.
+    /// Prompted scans take at most 1/2, or 1/3 with a single worker. A round is divided into scans, and each lasts a
+    /// share of the time since the last one. So the round progresses evenly, and no worker is absent for long.
     private static let pausePerLook: UInt64 = 4
     private let pausePerPromptedLook: UInt64
 
@@ -137,12 +143,12 @@ final class LowBandJobs: Sendable {
         pausePerPromptedLook = workers > 1 ? 1 : 2
     }
 
-    /// Empty ones in place of others, which a forked child does not touch.
+    /// Creates empty queues with the same settings, for a forked child. It does not touch the content of `others`.
     init(like others: LowBandJobs) {
         pausePerPromptedLook = others.pausePerPromptedLook
     }
 
-    /// Whether a task of that quality of service waits in a line.
+    /// Whether a task of this quality of service waits in a queue here.
     static func holds(_ qos: TaskQueue.QoS) -> Bool {
         (highest...lowest).contains(Int(qos.rawValue))
     }
@@ -152,22 +158,23 @@ final class LowBandJobs: Sendable {
         waiting.add(1, ordering: .relaxed)  // Relaxed, here and below: a hint.
     }
 
-    /// The first of a line; nil where the placeholder is that of one that left early.
+    /// Takes the oldest job of a band. Returns nil for a placeholder whose job was raised.
     func takeFirst(_ qos: TaskQueue.QoS) -> UInt? {
         let job = lines.withLock { $0.lines[Int(qos.rawValue) - Self.highest].takeFirst() }
         if job != nil { waiting.subtract(1, ordering: .relaxed) }
         return job
     }
 
-    /// Looks through the lines if that is due, and has those leave whose priority is higher by now.
+    /// Scans the wait queues if a scan is due, and moves the tasks whose priority has risen.
     ///
-    /// - Parameter isPrompted: A job of another band has ended.
+    /// - Parameter isPrompted: True after a job of another band.
     @inline(__always)
     func lookIfDue(isPrompted: Bool) {
         guard waiting.load(ordering: .relaxed) > 0 else { return }
-        // Written once for all jobs until somebody looks: the others leave the cache's line where it is.
+        // Write the flag only once until the next scan, so that other workers keep the cache line shared.
         if isPrompted, !self.isPrompted.load(ordering: .relaxed) { self.isPrompted.store(true, ordering: .relaxed) }
-        // Relaxed: who looks goes on, or the next job's end does; the clock is not asked for nothing.
+        // Relaxed: if a scan is running, it continues, or the end of a later job scans. This check avoids reading the
+        // clock.
         guard !isLooking.load(ordering: .relaxed) else { return }
         look()
     }
@@ -176,7 +183,7 @@ final class LowBandJobs: Sendable {
     private func look() {
         let begin = Self.now
         guard begin >= due, !isLooking.exchange(true, ordering: .acquiring) else { return }
-        // Acquiring and releasing: who has looked meanwhile has told when this is due.
+        // Recheck after the acquire: an earlier scanner has stored the next due time before its release.
         guard begin >= due else { return isLooking.store(false, ordering: .releasing) }
         let isPrompted = isPrompted.exchange(false, ordering: .relaxed)
         let isRoundPrompted = lines.withLock { lines in
@@ -188,13 +195,13 @@ final class LowBandJobs: Sendable {
         let priority = GlobalJobs.priorityNow
         var now: UInt64, isOver: Bool
         repeat {
-            // Who stands in a line has not run, so it is there to be asked as long as the lock is held.
+            // A queued task has not run, so its memory stays valid while the lock is held.
             let (raised, isInRound) = lines.withLock { lines in
                 let raised = lines.goOn(by: Self.stretch) { Int(GlobalJobs.qos(of: $0, priority).rawValue) < $1 }
                 return (raised, lines.isInRound)
             }
             waiting.subtract(raised.count, ordering: .relaxed)
-            // Their placeholders stay, and may find nothing.
+            // The placeholders of raised tasks stay in the pool, and may find nothing.
             for job in raised { GlobalJobs.put(job, GlobalJobs.qos(of: job, priority)) }
             isOver = !isInRound
             now = Self.now

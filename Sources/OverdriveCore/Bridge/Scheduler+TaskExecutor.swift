@@ -1,32 +1,35 @@
+// Owns the scheduler as a task executor, and the entry points by which the engine runs or discards a Swift job. The
+// Swift runtime and the engine call it. It never loses a job.
+
 internal import CScheduler
 
-/// A scheduler runs Swift Concurrency's tasks too: those that prefer it.
+/// Lets Swift tasks run on a scheduler, if they prefer it as their executor.
 ///
 ///     await withTaskExecutorPreference(scheduler) {
 ///         await withTaskGroup(of: Int.self) { group in … }
 ///     }
 ///
-/// A task that waits in a scheduler whose shutdown passes its deadline is not lost: it goes on where tasks
-/// without a preference run. So does one that comes back to a scheduler which has been shut down.
+/// A shutdown does not lose tasks. A task that still waits at the deadline continues on the executor of tasks without
+/// a preference. The same holds for a task that resumes after the shutdown.
 ///
-/// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread.
+/// - Ordering: Jobs of one priority that one thread enqueues start in order.
 extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
-        // Whoever resumes a task may hold a lock that the task wants: it is no place to run it.
+        // The caller may hold a lock that the task needs, so the job must not run here; the global executor takes it.
         if unsafe od_pool_is_stopped(handle) { return globalConcurrentExecutor.enqueue(job) }
         let band = TaskQueue.QoS(job.priority.rawValue).band
         let job = UnownedJob(job)
         JobWord.set(.scheduler, in: job)
-        // The task keeps the scheduler alive, but may be over before the engine is done with the submission,
-        // and the caller holds no reference of its own.
+        // The task keeps the scheduler alive, but may finish before the submission returns. The caller need not hold
+        // a reference.
         let alive = unsafe Unmanaged.passRetained(self)
         defer { unsafe alive.release() }
         unsafe od_pool_submit_executor_job(handle, band, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 }
 
-/// The engine's door: runs the job on its queue's executor, or on the scheduler whose worker (or helper) this thread
-/// is. The task that the job belongs to keeps that one alive.
+/// Runs a job, on the executor of its queue, or on the scheduler of the calling worker or helper. The engine calls it
+/// once per job. The task of the job keeps the executor alive.
 @_cdecl("od_executor_run")
 func odExecutorRun(_ job: UnsafeMutableRawPointer) {
     if let closure = unsafe AwaitedClosure.take(from: job) { return closure.run() }
@@ -42,7 +45,7 @@ func odExecutorRun(_ job: UnsafeMutableRawPointer) {
     unsafe swiftJob.runSynchronously(on: executor)
 }
 
-/// The engine's other door: the scheduler was shut down before the job's turn came.
+/// Moves a job to another executor after its scheduler was shut down. The engine calls it instead of the run.
 @_cdecl("od_executor_discard")
 func odExecutorDiscard(_ job: UnsafeMutableRawPointer) {
     if let closure = unsafe AwaitedClosure.take(from: job) { return closure.cancel() }

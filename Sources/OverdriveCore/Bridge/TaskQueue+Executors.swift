@@ -1,8 +1,11 @@
+// Owns the executors that a task queue offers to Swift Concurrency. Programs ask for them, and the Swift runtime
+// calls them. They never discard a job.
+
 internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// The queue as the executor of actors: their isolation is the queue's order.
+    /// The queue as an executor of actors, which run in the order of the queue.
     ///
     ///     actor Journal {
     ///         private let queue = TaskQueue.serial(label: "journal")
@@ -12,17 +15,18 @@ extension TaskQueue {
     ///     }
     ///
     /// The actor's jobs and the queue's closures run one at a time, in the order of submission. Closures of the
-    /// queue, and of ``sync(flags:execute:)``, are in the isolation of its actors: `assumeIsolated` and
-    /// `preconditionIsolated` hold there. Several actors may share a queue. The executor keeps the queue alive.
+    /// queue, and of ``sync(flags:execute:)``, run in the isolation of its actors: `assumeIsolated` and
+    /// `preconditionIsolated` succeed there. Several actors may share a queue. The executor keeps the queue alive.
     ///
-    /// The queue's suspension and quality of service hold for the actor's jobs; a task's priority above `.medium`
-    /// raises its jobs. ``cancelAll()`` and pending limits
-    /// do not, because a task's job cannot be left out; nor do ``pendingTaskCount`` and ``drained()`` count them. After a
-    /// shutdown they go on, one at a time, on ``Scheduler/shared``.
+    /// Suspension and quality of service of the queue apply to the jobs. A task priority above `.medium` raises the
+    /// jobs of the task. ``cancelAll()`` and pending limits do not apply, because a job must not be skipped.
+    /// ``pendingTaskCount`` and ``drained()`` do not count jobs. After a shutdown, jobs continue one at a time on
+    /// ``Scheduler/shared``.
     ///
-    /// - Threading: Any thread. Traps for a queue that is not serial, for ``main`` (write `@MainActor`) and for other dispatch
-    ///   queues. Afterwards a change of ``maxConcurrentTaskCount`` traps.
-    /// - Cost: For each job what a closure of a queue on this one costs: two short critical sections, no allocation.
+    /// - Threading: Any thread. Traps for a queue that is not serial, for ``main`` (write `@MainActor`) and for other
+    ///   dispatch queues. Later changes of ``maxConcurrentTaskCount`` trap.
+    /// - Cost: Each job costs as much as a closure of a queue with this target: two short critical sections, no
+    ///   allocation.
     public var actorExecutor: ActorExecutor {
         guard case .engine(let queue, let scheduler) = route else {
             trap(
@@ -41,17 +45,17 @@ extension TaskQueue {
         }
     }
 
-    /// The queue as the preferred executor of tasks: its limit, quality of service and suspension hold for their jobs.
+    /// The queue as a preferred executor of tasks, with its limit, quality of service and suspension.
     ///
     ///     let downloads = TaskQueue(qos: .utility, maxConcurrentTaskCount: 4)
     ///     await withTaskExecutorPreference(downloads.taskExecutor) { await fetchAll() }
     ///
-    /// A job is what a task does between two suspensions: while a task waits, its place is another one's. Isolation is
-    /// no business of it: actors' jobs run on their actors. ``cancelAll()`` and pending limits do not hold for jobs;
-    /// after a shutdown they run where those of tasks without a preference do.
+    /// A job is the part of a task between two suspensions. While a task is suspended, it uses no slot of the limit.
+    /// The executor gives no isolation: jobs of actors run on their actors. ``cancelAll()`` and pending limits do not
+    /// apply to jobs. After a shutdown, jobs run on the executor of tasks without a preference.
     ///
     /// - Threading: Any thread.
-    /// - Cost: As of ``actorExecutor``.
+    /// - Cost: The same as ``actorExecutor``.
     public var taskExecutor: PreferredExecutor {
         executors.withLock { executors in
             if let preferred = executors?.preferred { return preferred }
@@ -79,8 +83,8 @@ extension TaskQueue {
     public final class ActorExecutor: SerialExecutor {
         private let label: String
         fileprivate let jobs: JobsOfQueue
-        // After a shutdown: who keeps the order, on the process's scheduler. Jobs still take their turn of the queue,
-        // which a job that is stuck may hold.
+        // Keeps the order of jobs after a shutdown, on the shared scheduler. Jobs then still enter the original queue
+        // in order, because a stuck job may hold it.
         private let afterShutdown = Locked<TaskQueue?>(nil)
 
         fileprivate init(on queue: OpaquePointer, label: String, qos: QoS, scheduler: Scheduler) {
@@ -93,7 +97,7 @@ extension TaskQueue {
             let job = UnownedJob(job)
             if jobs.isStopped || afterShutdown.withLock({ $0 != nil }) { return runAfterShutdown(job) }
             JobWord.set(.actors(self), in: job)
-            // The job keeps this alive, but may be over before the engine is done with the submission.
+            // The job keeps this object alive, but may finish before the submission returns.
             let alive = unsafe Unmanaged.passRetained(self)
             defer { unsafe alive.release() }
             jobs.submit(job, priority)
@@ -144,7 +148,7 @@ extension TaskQueue {
                 globalConcurrentExecutor.enqueue(job)
             case .engine(let jobs):
                 JobWord.set(.tasks(self), in: job)
-                // The job keeps this alive, but may be over before the engine is done with the submission.
+                // The job keeps this object alive, but may finish before the submission returns.
                 let alive = unsafe Unmanaged.passRetained(self)
                 defer { unsafe alive.release() }
                 jobs.submit(job, priority)
@@ -159,24 +163,24 @@ extension TaskQueue {
     }
 }
 
-/// What a queue is to Swift Concurrency, from the first time that anybody asks.
+/// The executors of a queue, created at their first use.
 struct QueueExecutors {
     var actor: TaskQueue.ActorExecutor?
     var preferred: TaskQueue.PreferredExecutor?
 
-    /// The queue's handle goes, and with it what keeps its specific values; jobs may still ask for them.
+    /// Keeps the specific values of the queue, whose handle is about to be released. Later jobs may still read them.
     func keep(_ values: Specifics?) {
         actor?.jobs.specifics.withLock { $0 = values }
         if case .engine(let jobs) = preferred?.place { jobs.specifics.withLock { $0 = values } }
     }
 }
 
-/// A queue's jobs of Swift Concurrency: a queue of the engine's on that one, so that its order, limit and suspension
-/// hold for them, and what discards its closures leaves them alone.
+/// The Swift jobs of a queue, as an engine queue whose target is that queue. So its order, limit and suspension
+/// apply, but a cancel of its closures does not discard jobs.
 @safe final class JobsOfQueue: Sendable {
-    // Both are safe to share between threads, and the pointers never change.
+    // The engine's queues are thread-safe, and the pointers never change.
     private nonisolated(unsafe) let own, queue: OpaquePointer
-    // The queues' pool, which outlives them.
+    // The scheduler of the queues, retained so that it outlives them.
     private let scheduler: Scheduler
     fileprivate let specifics = Locked<Specifics?>(nil)
 
@@ -203,20 +207,20 @@ struct QueueExecutors {
         unsafe od_pool_is_stopped(scheduler.handle)
     }
 
-    /// Whether the calling thread runs one of the queue's closures or jobs, however deep.
+    /// Whether the calling thread runs a closure or job of the queue, at any nesting depth.
     fileprivate var areCurrent: Bool {
         unsafe od_queue_is_current(queue)
     }
 
     fileprivate func submit(_ job: UnownedJob, _ priority: JobPriority) {
-        // Every task has a priority: one that nobody has chosen raises nothing.
+        // Every task has a priority, so the default priority raises nothing.
         let asked = TaskQueue.QoS(priority.rawValue)
         unsafe od_queue_async_executor_job(
             own, asked > .default ? asked.rawValue : Int32(OD_QUEUE_BAND),
             unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 
-    /// Calls `body` in the queue's order, on the calling thread.
+    /// Calls `body` on the calling thread, in the order of the queue.
     fileprivate func inOrder(_ body: () -> Void) {
         var scope = unsafe od_scope()
         unsafe withUnsafeMutablePointer(to: &scope) { scope in
