@@ -42,8 +42,8 @@ extension Parallel {
     ///     Parallel().sort(&people, by: \.age)
     ///
     /// - Parameters:
+    ///   - array: The array to sort.
     ///   - key: The path to the value to compare.
-    ///   - key: Leads to what is compared.
     /// - Ordering: Comparisons run in any order.
     /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: The same as ``sort(_:)``, and two key path accesses for each comparison.
