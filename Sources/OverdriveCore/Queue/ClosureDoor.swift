@@ -1,37 +1,40 @@
+// Declares the engine functions that take a Swift closure without boxing it. Every submission calls them. It also
+// owns `Callback`, a box for C callbacks.
+
 internal import CScheduler
 
-// The door through which closures go to the engine without a box.
-//
-// What it rests on (Tests/OverdriveCoreTests/ClosureDoorTests.swift fails at once if a compiler breaks it):
-//  1. A value of type `() -> Void` is two words: the address of a function in Swift's calling convention and
-//     a reference-counted context, or nil for a closure that captures nothing.
-//  2. A closure parameter is passed as these two words, in the places of two ordinary parameters.
-//  3. `__owned` passes the context at +1: whoever runs the closure releases it afterwards, once.
-//  4. The function takes its context in the convention's context register and does not consume it.
-// The engine's half is `od_queue_async_closure` (CScheduler/gate/submit.c) and `odi_job_run` (job/job.h).
+// These declarations rely on four facts about the compiler. Tests/OverdriveCoreTests/ClosureDoorTests.swift fails if
+// one of them changes.
+//  1. A value of type `() -> Void` has two words: the address of a function with Swift's calling convention, and a
+//     reference-counted context. The context is nil for a closure without captures.
+//  2. A closure parameter is passed as these two words, like two ordinary parameters.
+//  3. `__owned` passes the context at +1. The code that runs the closure releases it once afterwards.
+//  4. The function takes its context in the context register of the convention, and does not consume it. The engine
+//     implements them in `od_queue_async_closure` (CScheduler/gate/submit.c) and `odi_job_run` (job/job.h).
 
-/// Queues `body`; the engine runs it once, or discards it once, and releases its captures.
+/// Submits `body`. The engine runs or discards it exactly once, and releases its captures.
 @_silgen_name("od_queue_async_closure")
 func submitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32)
 
-/// The same with the engine's flags.
+/// Submits `body` with flags of the engine.
 @_silgen_name("od_queue_async_closure_with")
 func submitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32,
     _ flags: UInt32)
 
-/// The same where the queue's pending limit is not reached. 0: it is, and the closure has been released.
+/// Submits `body` if the queue has not reached its pending limit. Returns 0, and releases `body`, if the queue is
+/// full.
 @_silgen_name("od_queue_try_async_closure")
 func trySubmitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32,
     _ flags: UInt32) -> UInt32
 
-/// Adds `body` to a batch of the engine's.
+/// Adds `body` to an engine batch.
 @_silgen_name("od_batch_add_closure")
 func addClosure(_ body: __owned @escaping () -> Void, _ batch: OpaquePointer)
 
-/// A heap box for the C functions that take `function(context)`: notifications, which are rare.
+/// A heap box that passes a closure to C functions with `function(context)`, for rare notifications.
 final class Callback {
     private let body: () -> Void
 
@@ -39,12 +42,12 @@ final class Callback {
         self.body = body
     }
 
-    /// Where the engine has no memory to keep a notification, as where Swift has none for its closure.
+    /// Traps if the engine has no memory for a notification, as Swift traps if it has none for a closure.
     static func demand(_ status: od_status, by door: String) {
         if status != OD_OK { trap("\(door): out of memory for the notification. Raise the memory limit.") }
     }
 
-    /// The context to pass with ``function``, at +1: `function` must be called exactly once.
+    /// The context to pass with ``function``, retained: `function` must be called exactly once.
     var context: UnsafeMutableRawPointer {
         unsafe Unmanaged.passRetained(self).toOpaque()
     }

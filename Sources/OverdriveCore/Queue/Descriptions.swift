@@ -1,5 +1,7 @@
+// Owns the one-line descriptions of queues and schedulers. Programs print them; no code parses them.
+
 extension TaskQueue: CustomStringConvertible {
-    /// The queue in one line: label, width, quality of service, and how it stands.
+    /// The queue in one line: label, width, quality of service, pending closures and suspension.
     public var description: String {
         let width =
             switch maxConcurrentTaskCount {

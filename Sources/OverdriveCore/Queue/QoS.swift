@@ -1,66 +1,70 @@
+// Owns the five quality-of-service classes and their conversions. Programs and every submission use it. It never
+// changes the priority of a kernel thread.
+
 internal import CScheduler
 
 extension TaskQueue {
-    /// How much a closure matters, from the highest to the lowest of five bands.
+    /// The quality of service of a closure: one of five bands, from highest to lowest.
     ///
     ///     let thumbnails = TaskQueue(qos: .utility)
     ///
-    /// - Ordering: A worker takes the highest band that has work. It passes over a lower band that has work at most
-    ///   255 times, then serves it once. If all four lower bands are due at once, they follow each other, so the
+    /// - Ordering: A worker takes the highest band that has work. It passes over a lower band with work at most 255
+    ///   times, and then serves it once. If all four lower bands are due at once, they follow each other, so the
     ///   bound is 258. The n-th closure of the lowest band therefore waits for at most 258 n closures per worker. A
-    ///   drainer does not interrupt the batch that it took from a serial or limited queue: at most 15 more closures,
-    ///   of some microseconds together.
+    ///   drainer does not interrupt its drain batch of a serial or limited queue: at most 15 more closures, which
+    ///   take some microseconds together.
     ///
-    /// Nothing overtakes in a serial or suspended queue. In a limited queue, at most 15 closures behind a blocked
-    /// closure may start later than newer ones. Closures before a closure or `sync` caller of a higher band are
-    /// served in that band.
+    /// Closures of a serial or suspended queue never overtake each other. In a limited queue, at most 15 closures
+    /// behind a blocked closure may start later than newer ones. Closures in front of a closure or `sync` caller of a
+    /// higher band run in that band.
     ///
-    /// A blocking waiter raises the awaited work to its band: the closures of a group or queue, the last submission
-    /// of a ``WorkItem``, a task. A closure's band is ``current``. The main thread is in `userInteractive`, other
-    /// threads are in `default`. On concurrent queues the whole lower band is served as the waiter's band,
-    /// alternating with it. An override is not passed on. `await` and semaphores raise nothing, and no wait raises
-    /// running closures or closures of a dispatch queue.
+    /// A blocking waiter raises the awaited work to its own band. The awaited work is a task, the closures of a group or
+    /// queue, or the last submission of a ``WorkItem``. The band of a waiter in a closure is ``current``. The main thread
+    /// waits in `userInteractive`, other threads in `default`. On a concurrent queue, workers alternate between the
+    /// waiter's band and the whole lower band. A raise does not extend to further waits. `await` and semaphores raise
+    /// nothing. No wait raises running closures, or closures of a dispatch queue.
     public enum QoS: Int32, Sendable, CaseIterable, Comparable {
-        /// Somebody is watching this very moment.
+        /// For work that a user sees immediately, such as drawing.
         case userInteractive = 0
-        /// Somebody waits for the result.
+        /// For work whose result a user waits for.
         case userInitiated = 1
-        /// Everything else.
+        /// For all other work.
         case `default` = 2
-        /// Progress that may take a while.
+        /// For long-running work, such as an import.
         case utility = 3
-        /// Nobody will notice when it happens.
+        /// For work that no user notices, such as cleaning up.
         case background = 4
 
-        /// A higher quality of service is greater.
+        /// Returns whether `a` is lower than `b`.
         public static func < (a: QoS, b: QoS) -> Bool {
             a.rawValue > b.rawValue
         }
 
-        /// The band of the closure that runs on the calling thread, or nil where none does.
+        /// The band of the closure that runs on the calling thread, or nil if no closure runs there.
         ///
         ///     let level = TaskQueue.QoS.current ?? .default
         ///     let passes = level >= .userInitiated ? 1 : 4
         ///
-        /// It is the higher of the queue's and the submission's, or what the submission enforced. In a `sync`
-        /// it is the higher of the queue's and the caller's. In an asynchronous body, and in Swift's tasks on a scheduler,
-        /// it is that of the Swift task's priority. On the main thread, outside of those, it is `userInteractive`.
+        /// In a closure, the band is the higher one of queue and submission, or the enforced band of the submission.
+        /// In a `sync` closure, it is the higher one of queue and caller. In an asynchronous body, and in a Swift
+        /// task on a scheduler, it follows the priority of the Swift task. Elsewhere on the main thread, it is
+        /// `userInteractive`.
         public static var current: QoS? {
             let here = QoS(rawValue: od_queue_current_band()) ?? ofTask
             guard let around = DispatchRoute.qosHere else {
-                // Whoever submits to the main queue itself passes the route by.
+                // Code that was submitted directly to the main dispatch queue has no route frame.
                 return here ?? (TaskQueue.isOnMain ? .userInteractive : nil)
             }
-            return max(here ?? around, around)  // a sync from one into the other
+            return max(here ?? around, around)  // a closure of one kind of queue calls `sync` on the other kind
         }
 
-        /// Of the Swift task that the calling thread runs for a scheduler.
+        /// The band of the Swift task that the calling thread runs for a scheduler.
         private static var ofTask: QoS? {
             guard PoolOwner.current != nil else { return nil }
             return unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe QoS($0.priority.rawValue) } }
         }
 
-        /// The priority of a Swift task that matters as much.
+        /// The Swift task priority that corresponds to this band.
         package var taskPriority: TaskPriority {
             switch self {
             case .userInteractive: TaskPriority(rawValue: 33)
@@ -71,7 +75,7 @@ extension TaskQueue {
             }
         }
 
-        /// What a submission asks for.
+        /// Returns the band that a submission requests, or nil for the band of the queue.
         package static func asked(_ qos: QoS?, _ flags: Flags) -> QoS? {
             if flags.contains(.noQoS) { return nil }
             guard flags.contains(.inheritQoS), let current else { return qos }
@@ -82,7 +86,7 @@ extension TaskQueue {
             od_band(UInt32(rawValue))
         }
 
-        /// Swift Concurrency's priorities, which are any number from 0 to 255.
+        /// Converts a Swift task priority, 0 to 255, to a band.
         init(_ priority: UInt8) {
             switch priority {
             case 33...: self = .userInteractive

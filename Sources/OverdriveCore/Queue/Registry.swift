@@ -1,9 +1,11 @@
+// Owns a thread-safe set of objects, stored in the engine. `Overdrive` keeps the tasks of a queue in it. It never
+// retains an object.
+
 internal import CScheduler
 
-/// Objects that somebody keeps, each by a place of its own, one after another: the engine's, for what `Overdrive` knows
-/// of a queue.
+/// A set of objects, each with its own slot number, backed by a registry of the engine.
 @safe package struct Registry: ~Copyable, @unchecked Sendable {
-    // The engine's registry is safe to share between threads; the pointer never changes.
+    // The engine's registry is thread-safe, and the pointer never changes.
     private let handle: OpaquePointer
 
     package init() {
@@ -15,21 +17,21 @@ internal import CScheduler
         unsafe od_registry_release(handle)
     }
 
-    /// Returns the object's place, which is not 0.
+    /// Adds an object and returns its slot number, which is not 0.
     package func add(_ object: UnsafeMutableRawPointer) -> UInt64 {
         let place = unsafe od_registry_add(handle, object)
         if place == 0 { trap("TaskQueue.add(task:): out of memory. Raise the memory limit.") }
         return place
     }
 
-    /// Returns whether the registry may be empty now.
+    /// Removes the object of a slot. Returns whether the registry may now be empty.
     package func remove(_ place: UInt64) -> Bool {
         unsafe od_registry_remove(handle, place)
     }
 
     package var isEmpty: Bool { unsafe od_registry_is_empty(handle) }
 
-    /// All objects, retained while they are there.
+    /// Returns all objects, each retained before another thread can remove it.
     package func all<Object: AnyObject>(of type: Object.Type) -> [Object] {
         var found: [AnyObject] = []
         unsafe withUnsafeMutablePointer(to: &found) { found in

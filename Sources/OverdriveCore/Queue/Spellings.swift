@@ -1,5 +1,5 @@
-// What the same things are called in Dispatch and in Foundation's operations. None of it can be called: it is here so that
-// the compiler says what to write instead.
+// Owns unavailable declarations with names from Dispatch and Foundation. Only the compiler uses them, to name the
+// replacement in an error. None of them can be called.
 
 extension TaskQueue {
     @available(*, unavailable, message: "write TaskQueue.concurrent(label:maxConcurrentTaskCount:), or .serial(label:) for one at a time")

@@ -1,61 +1,66 @@
+// Owns queues with a pending limit, and the policies of a full queue. Programs create them. A running closure never
+// counts against the limit.
+
 internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// The policy for submissions to a full queue: a queue with as many waiting closures as its pending limit.
+    /// The policy for submissions to a full queue, which has as many waiting closures as its pending limit.
     public enum BackPressure: Sendable, Hashable {
-        /// The submitter waits for room. Submitters continue in the order in which they came.
+        /// The submitter waits for room. Waiting submitters continue in the order of their calls.
         ///
-        /// A spare replaces a waiting worker. A closure of the queue does not wait: its submission enters the queue
-        /// beyond the limit. A submission from a chain or circle of queues does so too, with a warning, if its wait
-        /// would never end.
+        /// A spare replaces a waiting worker. A closure of the queue never waits: its submission exceeds the limit.
+        /// If queues submit to each other in a circle and a wait would never end, the submission also exceeds the
+        /// limit, with a warning.
         case wait
         /// The submitter runs the closure before `async` returns, in the queue's order, as
-        /// ``TaskQueue/sync(execute:)`` would. A concurrent queue runs it at once; a serial or limited one runs it at
-        /// its turn.
+        /// ``TaskQueue/sync(execute:)`` would. A concurrent queue runs the closure at once; a serial or limited queue
+        /// runs it after the closures before it.
         ///
-        /// A running closure of the queue runs its submissions at once, nested in itself. These closures may see
-        /// half-changed data, and must not take a lock that the outer one holds. Barriers, and submissions nested
-        /// more than 32 deep, enter the queue beyond the limit.
+        /// Inside a running closure of the queue, submissions run at once, nested in that closure. They may see
+        /// half-changed data, and must not take a lock that the outer closure holds. Barriers, and submissions nested
+        /// more than 32 deep, exceed the limit instead.
         case callerRuns
-        /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
-        /// `run(_:)` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
-        /// ``TaskQueue/rejectedTaskCount``. Groups do not count it; an item or a task is cancelled.
+        /// The closure is discarded without running. ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and `run(_:)`
+        /// throw ``TaskQueue/PendingLimitReached``. ``TaskQueue/rejectedTaskCount`` counts the closures that `async`
+        /// has discarded. Groups do not count them; a rejected item or task is cancelled.
         case reject
     }
 
-    /// As many closures as the queue's limit allows wait already.
+    /// The error of a submission to a full queue.
     public struct PendingLimitReached: Error, Sendable, Hashable, CustomStringConvertible {
         /// The queue's label.
         public let label: String
-        /// The queue's limit.
+        /// The queue's pending limit, in closures.
         public let limit: Int
 
         public var description: String { "the queue \"\(label)\" is full (\(limit) closures are pending)" }
     }
 
-    /// A queue that holds its producers back, so that what waits never takes more than so much memory.
+    /// Creates a queue with a limit on waiting closures, which bounds their memory.
     ///
     ///     let queue = TaskQueue(pendingLimit: 10_000, policy: .wait)
     ///     for line in hugeFile { queue.async { index(line) } }
     ///
     /// - Parameters:
-    ///   - pendingLimit: The most closures that may wait to start; 1 or more. Running closures do not count, so
-    ///     ``pendingTaskCount`` may be higher. Callers of ``sync(flags:execute:)`` that wait for their turn count. A
-    ///     queue with this target counts once for each closure that it may run at a time. Timers, closures of
-    ///     `run(_:)` unless the policy is `.reject`, and tasks that waited for dependencies, conditions or a retry
-    ///     are always accepted.
-    ///   - policy: What happens to who submits beyond it.
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
-    ///   - qos: How much its closures matter.
-    ///   - maxConcurrentTaskCount: How many run at a time: 1 (a serial queue) or more, or ``unlimited``.
-    ///   - initiallyInactive: Whether nothing starts before ``activate()``. Submitters beyond the limit wait for
-    ///     that, too.
-    ///   - scheduler: Whose workers run them.
-    /// - Ordering: As of every queue: what waits for room comes in the order in which it came.
+    ///   - pendingLimit: The maximum number of closures that wait to start; 1 or more. Running closures do not count,
+    ///     so ``pendingTaskCount`` may be higher. Callers of ``sync(flags:execute:)`` that wait for their turn count.
+    ///     A queue with this target counts once for each closure that it may run at a time. Always accepted are
+    ///     timers and tasks that waited for dependencies, conditions or a retry. Closures of `run(_:)` are accepted
+    ///     unless the policy is `.reject`.
+    ///   - policy: The treatment of submissions to the full queue.
+    ///   - label: The name in reports and messages; the engine keeps at most 47 bytes, in whole characters.
+    ///   - qos: The quality of service of the closures.
+    ///   - maxConcurrentTaskCount: The maximum number of concurrent closures: 1 (a serial queue) or more, or
+    ///     ``unlimited``.
+    ///   - initiallyInactive: True if no closure starts before ``activate()``. Submitters beyond the limit wait for
+    ///     the activation, too.
+    ///   - scheduler: The scheduler whose workers run the closures.
+    /// - Ordering: The same as for other queues; waiting submitters continue in the order of their calls.
     /// - Threading: Any thread.
     /// - Cost: Each submission and each start takes the queue's lock, also on a concurrent queue. A waiting closure
-    ///   takes 16 bytes beside its captures. At most `pendingLimit` closures wait, and one for each waiting producer.
+    ///   takes 16 bytes beside its captures. At most `pendingLimit` closures wait, and one for each waiting
+    ///   submitter.
     public convenience init(
         pendingLimit: Int, policy: BackPressure = .wait, label: String = "", qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited, initiallyInactive: Bool = false,
@@ -69,7 +74,7 @@ extension TaskQueue {
             pendingLimit: UInt32(clamping: pendingLimit), overflow: policy.overflow, scheduler: scheduler)
     }
 
-    /// How many closures may wait to begin; nil where any number may.
+    /// The maximum number of closures that wait to start; nil without a limit.
     public var pendingLimit: Int? {
         guard case .engine(let queue, _) = route else { return nil }
         let limit = unsafe od_queue_pending_limit(queue)
@@ -86,26 +91,27 @@ extension TaskQueue {
         }
     }
 
-    /// How many closures ``async(group:qos:flags:execute:)`` and its like have discarded because the queue was full.
+    /// The number of closures that ``async(group:qos:flags:execute:)`` and similar calls have discarded on the full
+    /// queue.
     public var rejectedTaskCount: Int {
         guard case .engine(let queue, _) = route else { return 0 }
         return unsafe Int(clamping: od_queue_refused(queue))
     }
 
-    /// Submits a closure, unless the queue is full.
+    /// Submits a closure, or throws if the queue is full.
     ///
     ///     do { try queue.tryAsync { handle(request) } } catch { request.answer(.tooManyRequests) }
     ///
     /// - Parameters:
-    ///   - group: Counts the closure until it is done or cancelled.
-    ///   - qos: As of ``async(group:qos:flags:execute:)``.
-    ///   - flags: As of ``async(group:qos:flags:execute:)``.
-    ///   - body: Runs once on a worker; is released without running when this throws.
-    /// - Throws: ``PendingLimitReached`` when as many closures wait as may, whatever the queue's ``BackPressure``. A
-    ///   queue without a pending limit takes everything.
-    /// - Ordering: As of ``async(group:qos:flags:execute:)``.
-    /// - Threading: Any thread. It never waits, and never runs the closure before it returns.
-    /// - Cost: The queue's lock, and no allocation beside the closure's own captures.
+    ///   - group: Counts the closure until it has run or was cancelled.
+    ///   - qos: The same as ``async(group:qos:flags:execute:)``.
+    ///   - flags: The same as ``async(group:qos:flags:execute:)``.
+    ///   - body: Runs once on a worker; released without running if the call throws.
+    /// - Throws: ``PendingLimitReached`` if the queue is full, with any ``BackPressure`` policy. A queue without a
+    ///   pending limit never throws.
+    /// - Ordering: The same as ``async(group:qos:flags:execute:)``.
+    /// - Threading: Any thread. The call never waits, and never runs the closure itself.
+    /// - Cost: The queue's lock, and no allocation beside the closure's captures.
     public func tryAsync(
         group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) throws(PendingLimitReached) {

@@ -1,21 +1,23 @@
+// Owns the parallel loop in the style of Dispatch. Programs call it. The caller never waits for a helper that has not
+// started.
+
 internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// Runs `body` for each number below `iterations`, on several threads, and returns when all is done.
+    /// Runs `body` for each number below `iterations` in parallel, and returns when all calls have returned.
     ///
     ///     TaskQueue.concurrentPerform(iterations: rows.count) { row in render(row) }
     ///
-    /// The caller takes part, so it never waits for a worker to become free, and calls may be nested. Numbers
-    /// are handed out in runs that grow shorter towards the end.
+    /// The caller takes part, so it never waits for a free worker, and calls may nest. Threads take ranges of
+    /// numbers, which become shorter towards the end.
     ///
     /// - Parameters:
-    ///   - iterations: How many, 0 or more; a negative number traps.
-    ///   - body: Called once for each number from 0, in no order.
-    /// - Ordering: What happened before is visible to `body`, and what `body` wrote is visible afterwards.
-    /// - Threading: Any thread. On a worker the other workers of the same scheduler help, else those of
-    ///   ``Scheduler/shared``.
-    ///   ``Cancellation`` answers on every thread as it does on the caller's.
+    ///   - iterations: The number of calls, 0 or more; a negative number traps.
+    ///   - body: Called once for each number from 0, in any order.
+    /// - Ordering: Writes before the call are visible to `body`, and its writes are visible after the call.
+    /// - Threading: Any thread. On a worker, the other workers of the same scheduler help; elsewhere the workers of
+    ///   ``Scheduler/shared``. ``Cancellation`` gives the same answer on every thread as on the caller's.
     /// - Cost: One allocation, another one in a Swift task, and one submission for each further thread.
     public static func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         let qos = QoS.current ?? .default
@@ -24,20 +26,20 @@ extension TaskQueue {
         queue.concurrentPerform(iterations: iterations, execute: body)
     }
 
-    /// Runs `body` for each number below `iterations` in this queue's order and within its limits, and returns
-    /// when all is done.
+    /// Runs `body` for each number below `iterations` in this queue's order and within its limits.
     ///
-    /// The caller takes a place of the queue like ``sync(execute:)``, or keeps the place that it has. As many workers
-    /// help as the queue's width allows. On a serial queue the caller does all of the work.
+    /// The call returns when all calls of `body` have returned. The caller takes a slot of the queue, as
+    /// ``sync(flags:execute:)`` does, or keeps the slot of its closure. As many workers help as the width of the
+    /// queue allows. On a serial queue the caller does all of the work.
     ///
-    /// A helper is pending in the queue until it finds no number, perhaps after this call has returned. It counts in
-    /// ``pendingTaskCount`` and in ``cancelAll()``, but not as progress. On a queue with a pending limit, helpers use
-    /// only the free room and delay no submitter.
+    /// A helper stays pending in the queue until it starts and finds no number left, perhaps after the call. It
+    /// counts in ``pendingTaskCount`` and in ``cancelAll()``, but not as progress. On a queue with a pending limit,
+    /// helpers use only the free room and delay no submitter.
     ///
-    /// - Ordering: Calls come in any order; what they wrote is visible when this returns.
-    /// - Threading: Any thread, which takes part; where it is not in the queue yet it waits for a place, as of
-    ///   ``sync(execute:)``.
-    /// - Cost: One submission for each helper, and one locked instruction for each part. A part is a quarter of a
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread, which takes part in the work. Outside the queue, the caller first waits for a slot,
+    ///   as ``sync(flags:execute:)`` does.
+    /// - Cost: One submission for each helper, and one locked instruction for each range. A range has a quarter of a
     ///   thread's share of the rest.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         guard iterations >= 0 else {
@@ -48,7 +50,7 @@ extension TaskQueue {
         sync { performHere(iterations, body) }
     }
 
-    /// The caller has its place.
+    /// Runs the loop. The caller already has its slot of the queue.
     private func performHere(_ iterations: Int, _ body: @Sendable (Int) -> Void) {
         let threads = min(iterations, threadsAtMost)
         withoutActuallyEscaping(body) { body in
@@ -64,8 +66,8 @@ extension TaskQueue {
         }
     }
 
-    /// Submits what takes part in a loop, which is no closure of the program's: it is not counted as progress, and does
-    /// without a place where a pending limit leaves none.
+    /// Submits a helper of a loop. A helper does not count as progress, and is dropped if the pending limit leaves no
+    /// room.
     private func help(_ body: sending @escaping () -> Void) {
         guard case .engine(let queue, _) = route else { return async(execute: body) }
         if unsafe od_queue_pending_limit(queue) > 0 {
@@ -83,32 +85,34 @@ extension TaskQueue {
 }
 
 extension Scheduler {
-    /// Runs `body` for each number below `iterations` on the caller and this scheduler's workers, and returns
-    /// when all is done; see `TaskQueue/concurrentPerform(iterations:execute:)`.
+    /// Runs `body` for each number below `iterations` on the caller and this scheduler's workers.
     ///
-    /// - Ordering: Calls come in any order; what they wrote is visible when this returns.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: A queue, a submission for each worker that may help, and one locked instruction for each part.
+    /// The call returns when all calls of `body` have returned; see
+    /// `TaskQueue/concurrentPerform(iterations:execute:)`.
+    ///
+    /// - Ordering: Calls run in any order. Their writes are visible after the call.
+    /// - Threading: Any thread; the calling thread takes part in the work.
+    /// - Cost: One queue, one submission for each worker that may help, and one locked instruction for each range.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         TaskQueue(qos: TaskQueue.QoS.current ?? .default, scheduler: self)
             .concurrentPerform(iterations: iterations, execute: body)
     }
 }
 
-/// A loop whose numbers several threads take. Its caller waits for the numbers, not for the threads: one
-/// that comes late finds none left, and does not touch the body, which is gone by then.
+/// A loop whose numbers several threads take. The caller waits for the numbers, not for the threads. A late helper
+/// finds no number left, and so does not touch the body, which no longer exists.
 @safe private final class ConcurrentLoop: Sendable {
     typealias Body = @Sendable (Int) -> Void
 
-    // Read only by who has taken a number that is not done, for which the caller waits.
+    // Only a thread with an unfinished number reads it, and the caller waits for each number.
     nonisolated(unsafe) private let body: UnsafePointer<Body>
     private let count: Int
     private let threads: Int
     private let next = Atomic(0)
     private let left: Atomic<Int>
     private let allDone = WaitGroup()
-    // The caller's, or else its Swift task, who outlive every number. Not kept: who comes late lets go of the loop after the
-    // caller has gone on, when a task that lay in its parent's frame (`async let`) may be there no more.
+    // The caller's current work, or its Swift task; both outlive every number. Unowned: a late helper may release the
+    // loop after the caller has returned. By then, a task in its parent's frame (`async let`) may no longer exist.
     private unowned(unsafe) let work: (any CurrentWork)?
 
     init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>, _ work: (any CurrentWork)?) {
@@ -141,7 +145,7 @@ extension Scheduler {
         for number in numbers { body(number) }
     }
 
-    /// A quarter of this thread's share of the rest.
+    /// Takes a quarter of this thread's share of the rest.
     private func take() -> Range<Int>? {
         var first = next.load(ordering: .relaxed)
         while first < count {

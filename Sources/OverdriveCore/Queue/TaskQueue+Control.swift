@@ -1,50 +1,54 @@
+// Owns the control of a queue: suspension, limit, cancel, counts and waits. Programs call it. It never stops a
+// running closure.
+
 internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// Keeps further closures from starting until ``resume()``. Calls nest. Running closures continue.
+    /// Stops further closures from starting until ``resume()``. Calls nest. Running closures continue.
     ///
     /// - Ordering: Later submissions wait. A closure that starts during the call may still run.
-    /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``, which are everybody's.
+    /// - Threading: Any thread. Traps on the shared queues ``main``, ``background`` and ``global(qos:)``.
     /// - Cost: One short critical section. The first call on a queue without a limit also issues a fence on every
     ///   CPU. Each later closure of that queue then takes a short critical section, as after a barrier.
     public func suspend() {
         unsafe od_queue_suspend(ownQueue("suspend()"))
     }
 
-    /// Takes one ``suspend()`` back. Traps when there is none.
+    /// Reverts one ``suspend()``. Traps if no call is left to revert.
     ///
-    /// - Ordering: What waits begins in the order of its submission.
+    /// - Ordering: Waiting closures start in the order of their submission.
     /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``.
-    /// - Cost: One short critical section; what waited is handed to the workers.
+    /// - Cost: One short critical section; the waiting closures go to the workers.
     public func resume() {
         unsafe od_queue_resume(ownQueue("resume()"))
     }
 
-    /// Lets a queue start that was made with `initiallyInactive`.
+    /// Activates a queue that was created with `initiallyInactive`.
     ///
     ///     let queue = TaskQueue.serial(label: "import", initiallyInactive: true)
     ///     for file in files { queue.async { read(file) } }
     ///     queue.activate()
     ///
-    /// On a queue that is active it does nothing, however often. An inactive queue keeps what is submitted, as a
-    /// suspended one does; ``suspend()`` and ``resume()`` count beside that. Letting go of it activates it.
+    /// Repeated calls, and calls on an active queue, have no effect. An inactive queue keeps its submissions, as a
+    /// suspended queue does; ``suspend()`` and ``resume()`` count separately. Releasing an inactive queue activates
+    /// it.
     ///
-    /// - Ordering: What waits begins in the order of its submission.
+    /// - Ordering: Waiting closures start in the order of their submission.
     /// - Threading: Any thread, and any queue.
-    /// - Cost: One short critical section; what waited is handed to the workers.
+    /// - Cost: One short critical section; the waiting closures go to the workers.
     public func activate() {
         if case .engine(let queue, _) = route { unsafe od_queue_activate(queue) }
     }
 
-    /// False for a queue that was made with `initiallyInactive`, until ``activate()``.
+    /// False for a queue that was created with `initiallyInactive`, until ``activate()``.
     public var isActive: Bool {
         guard case .engine(let queue, _) = route else { return true }
         return unsafe od_queue_is_active(queue)
     }
 
-    /// Whether closures are kept from starting. The property is one flag, separate from the count of ``suspend()``:
-    /// setting it twice is like setting it once.
+    /// Whether closures are prevented from starting. The setter changes one flag, separate from the count of
+    /// ``suspend()``, so setting it twice has no further effect.
     public var isSuspended: Bool {
         get {
             guard case .engine(let queue, _) = route else { return false }
@@ -58,14 +62,13 @@ extension TaskQueue {
                 if newValue { unsafe od_queue_suspend(queue) }
                 return !newValue
             }
-            // Outside of the lock: without workers it runs closures here, and they may set the flag.
+            // Resume outside the lock: without workers, the call runs closures, which may set the flag.
             if resumes { unsafe od_queue_resume(queue) }
         }
     }
 
-    /// How many closures run at a time at most: 1 or more, or ``unlimited``. It may change while they run: a
-    /// lower limit holds for what starts from then on. A queue whose ``actorExecutor`` has been asked for stays
-    /// serial: another limit traps.
+    /// The maximum number of concurrent closures: 1 or more, or ``unlimited``. A lower limit applies to closures that
+    /// start after the change. A queue with an ``actorExecutor`` stays serial: another limit traps.
     public var maxConcurrentTaskCount: Int {
         get {
             guard case .engine(let queue, _) = route else { return isMain ? 1 : TaskQueue.unlimited }
@@ -83,16 +86,16 @@ extension TaskQueue {
         }
     }
 
-    /// Discards what was submitted and has not started, and tells what runs.
+    /// Discards all closures that have not started, and sends a cancel to running bodies.
     ///
-    /// In the running body of a task, an item or `run(_:)`, ``Cancellation/isRequested`` and `isCancelled` turn
+    /// In the running body of a task, an item or `run(_:)`, ``Cancellation/isRequested`` and `isCancelled` become
     /// true. A task finishes as cancelled when its body returns; `run(_:)` returns the result of its body. A
-    /// running plain closure continues, because it has no flag.
+    /// running plain closure continues, because it has no such flag.
     ///
-    /// - Returns: How many closures will never run, exactly. Groups count them as done.
+    /// - Returns: The exact number of closures that will never run. Groups count them as finished.
     /// - Ordering: Later submissions run. A closure that starts during the call either runs or is counted.
-    /// - Threading: Any thread. Traps on ``main``, whose closures cannot be taken back.
-    /// - Cost: A pass over what waits, whose captures are let go of on the calling thread.
+    /// - Threading: Any thread. Traps on ``main``, because libdispatch cannot cancel closures.
+    /// - Cost: One pass over the waiting closures; the calling thread releases their captures.
     @discardableResult
     public func cancelAll() -> Int {
         guard case .engine(let queue, _) = route else {
@@ -101,12 +104,12 @@ extension TaskQueue {
                     + "Cancel a WorkItem.")
         }
         let closures = unsafe Int(od_queue_cancel_all(queue))
-        // Afterwards: what begins until here had been submitted by then, or is while this goes on.
+        // End the epoch after the cancel: bodies that start until now were submitted before or during this call.
         endCancelEpoch()
         return closures + (taskRegistry?.cancelParked() ?? 0)
     }
 
-    /// Closures submitted and not yet done; a hint while they come and go.
+    /// The number of submitted closures that have not finished; a hint while other threads submit.
     public var pendingTaskCount: Int {
         switch route {
         case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskRegistry?.parkedCount ?? 0)
@@ -114,7 +117,7 @@ extension TaskQueue {
         }
     }
 
-    /// Closures that have begun and not returned, a part of ``pendingTaskCount``.
+    /// The number of closures that have started and not returned, a part of ``pendingTaskCount``.
     ///
     ///     print("\(queue.runningTaskCount) of \(queue.pendingTaskCount) run")
     ///
@@ -134,12 +137,12 @@ extension TaskQueue {
         }
     }
 
-    /// Blocks until nothing is pending.
+    /// Blocks until no closure is pending.
     ///
-    /// - Ordering: Writes of closures submitted before are visible. Submissions during the call are waited for, too.
-    /// - Threading: Any thread but one that runs the queue's own closures, which would wait for themselves. On
-    ///   a worker another one takes its place.
-    /// - Cost: A few loads where nothing is pending; else a sleep in the kernel.
+    /// - Ordering: Writes of earlier closures are visible. The call also waits for submissions during the call.
+    /// - Threading: Any thread, except in a closure of the queue, which would wait for itself and traps. A spare
+    ///   replaces a waiting worker.
+    /// - Cost: A few loads if no closure is pending; otherwise a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await drained()")
     public func waitUntilAllTasksAreFinished() {
         trapOnSelfWait()
@@ -172,11 +175,11 @@ extension TaskQueue {
                 + "Wait elsewhere.")
     }
 
-    /// Suspends until nothing is pending.
+    /// Suspends the calling task until no closure is pending.
     ///
-    /// - Ordering: Writes of closures submitted before are visible. Submissions during the call are waited for, too.
-    /// - Threading: Any task; no thread is held. A closure of the queue that waits for it holds itself up.
-    /// - Cost: One allocation and a suspension.
+    /// - Ordering: Writes of earlier closures are visible. The call also waits for submissions during the call.
+    /// - Threading: Any task; the wait holds no thread. A closure of the queue that waits for the result never ends.
+    /// - Cost: One allocation and one suspension.
     public func drained() async {
         repeat {
             await taskRegistry?.becameEmpty()
@@ -197,7 +200,7 @@ extension TaskQueue {
         if case .dispatch(let route) = route { route.isMain } else { false }
     }
 
-    /// The engine's queue, where it is this queue's own to change.
+    /// Returns the engine's queue for a change, or traps if the queue is shared or a dispatch queue.
     private func ownQueue(_ call: StaticString) -> OpaquePointer {
         if case .dispatch(let route) = route, !route.isMain {
             trap("TaskQueue.\(call): the queue runs on a dispatch queue (\"\(label)\"). Make another TaskQueue.")

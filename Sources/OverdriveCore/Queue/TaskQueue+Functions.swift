@@ -1,13 +1,15 @@
+// Owns submissions of a C function with a context, without a closure object. Task graphs submit their nodes with it.
+// It never retains the context.
+
 internal import CScheduler
 
-// Jobs without a closure: a C function and a context that the submitter keeps alive. Task graphs submit their nodes this way.
 
 extension TaskQueue {
     package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
     /// Submits `function(context)`. The submitter keeps `context` alive until `group` is empty.
     ///
-    /// A cancel or a stop discards the job without a call, and tells `group`.
+    /// A cancel or a shutdown discards the job without a call, and still counts it as finished in `group`.
     package func async(
         group: WaitGroup, qos: QoS?, function: Function, context: UnsafeMutableRawPointer
     ) {
@@ -23,7 +25,7 @@ extension TaskQueue {
 }
 
 extension TaskQueue.Batch {
-    /// Adds `function(context)`, as ``TaskQueue/async(group:qos:function:context:)`` submits it.
+    /// Adds `function(context)` to a batch; see ``TaskQueue/async(group:qos:function:context:)``.
     package mutating func async(function: TaskQueue.Function, context: UnsafeMutableRawPointer) {
         guard let handle = unsafe handle else {
             nonisolated(unsafe) let (function, context) = unsafe (function, context)

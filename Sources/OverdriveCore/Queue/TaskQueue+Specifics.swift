@@ -1,15 +1,18 @@
+// Owns the specific values of queues, and the checks for the current queue. Programs call it. A value never outlives
+// the last closure of its queue.
+
 internal import CScheduler
 internal import Dispatch
 internal import Synchronization
 
 extension TaskQueue {
-    /// Names a value that queues keep for the closures that run on them.
+    /// A key for values that queues store for their closures.
     ///
     ///     static let tenant = TaskQueue.SpecificKey<Tenant>()
     ///
-    /// Each key is its own name: two keys of the same type name two values.
+    /// Each key object is distinct: two keys of one type have separate values.
     public final class SpecificKey<Value: Sendable>: Sendable {
-        /// A key that no queue has a value for.
+        /// Creates a key without values.
         ///
         /// - Ordering: None.
         /// - Threading: Any thread.
@@ -17,39 +20,39 @@ extension TaskQueue {
         public init() {}
     }
 
-    /// Keeps a value with the queue, in place of the one before.
+    /// Stores a value in the queue, or replaces the current value.
     ///
     ///     queue.setSpecific(key: tenant, value: Tenant(id: 7))
     ///     queue.async { log(TaskQueue.getSpecific(key: tenant)) }
     ///
     /// - Parameters:
-    ///   - key: The value's name.
+    ///   - key: The key of the value.
     ///   - value: The value; nil removes the current one.
-    /// - Ordering: Who asks afterwards finds the new value, in closures that had begun before, too.
+    /// - Ordering: Later reads return the new value, also in closures that started before.
     /// - Threading: Any thread. The value is released when it is replaced, or when the queue and its last
     ///   closure are gone.
-    /// - Cost: One lock and, for the queue's first value, one allocation.
+    /// - Cost: One lock; for the queue's first value, one allocation.
     public func setSpecific<Value>(key: SpecificKey<Value>, value: Value?) {
         specifics(make: value != nil)?.set(key, to: value)
     }
 
-    /// The queue's own value for `key`, or nil.
+    /// Returns the queue's own value for `key`, or nil.
     ///
     /// - Ordering: The value that was set last.
     /// - Threading: Any thread.
-    /// - Cost: A short critical section and a look into a dictionary.
+    /// - Cost: A short critical section and a dictionary lookup.
     public func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
         specifics(make: false)?.value(of: key)
     }
 
-    /// The value for `key` of the queue whose closure the calling thread runs, or nil.
+    /// Returns the value for `key` of the queue whose closure the calling thread runs, or nil.
     ///
     /// If several queues surround the caller, as inside ``sync(execute:)``, the innermost queue with a value for the
     /// key counts.
     ///
     /// - Ordering: The value that was set last.
     /// - Threading: Any thread.
-    /// - Cost: As of the queue's own, once for each queue around the caller until one has a value.
+    /// - Cost: One lookup for each surrounding queue, up to the first with a value.
     public static func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
         for unsafe queue in unsafe QueuesOfThread() {
             guard let specifics = unsafe Specifics.of(queue) else { continue }
@@ -61,17 +64,17 @@ extension TaskQueue {
         return isOnMain ? main.getSpecific(key: key) : nil
     }
 
-    // MARK: - Where the caller is
+    // MARK: - The current queue
 
-    /// The label of the queue whose closure the calling thread runs: the innermost one. Nil on a thread that
-    /// runs none. A label longer than 47 bytes is cut behind a whole character.
+    /// The label of the innermost queue whose closure the calling thread runs, or nil. A label longer than 47 bytes
+    /// is cut after a whole character.
     public static var currentLabel: String? {
         for unsafe queue in unsafe QueuesOfThread() { return unsafe String(cString: od_queue_label(queue)) }
         if let route = DispatchRoute.around.first { return route.isMain ? main.label : route.queue.label }
         return isOnMain ? main.label : nil
     }
 
-    /// Traps unless the calling thread runs one of the queue's closures, however deep.
+    /// Traps unless the calling thread runs a closure of the queue, at any nesting depth.
     ///
     ///     func append(_ line: Line) {
     ///         journal.assertOnQueue()
@@ -79,26 +82,26 @@ extension TaskQueue {
     ///     }
     ///
     /// - Ordering: None.
-    /// - Threading: Any thread, which is what it asks about.
-    /// - Cost: A few loads. It is checked in release builds too.
+    /// - Threading: Any thread.
+    /// - Cost: A few loads. Release builds check it too.
     public func assertOnQueue() {
         guard isCurrent else {
             trap("TaskQueue.assertOnQueue(): not on the queue (\"\(label)\"), but \(TaskQueue.whereabouts). Submit to it.")
         }
     }
 
-    /// Traps unless the calling thread runs one of the queue's barriers, or any closure of a serial queue.
+    /// Traps unless the calling thread runs a barrier of the queue, or any closure of a serial queue.
     ///
     ///     func removeAll() {
     ///         cache.assertOnQueueAsBarrier()
     ///         entries = [:]
     ///     }
     ///
-    /// On a dispatch queue of the user's own it is libdispatch that looks, and says nothing.
+    /// For a dispatch queue of the program, libdispatch makes this check and traps without a message.
     ///
     /// - Ordering: None.
-    /// - Threading: Any thread, which is what it asks about.
-    /// - Cost: A few loads. It is checked in release builds too.
+    /// - Threading: Any thread.
+    /// - Cost: A few loads. Release builds check it too.
     public func assertOnQueueAsBarrier() {
         assertOnQueue()
         switch route {
@@ -110,11 +113,11 @@ extension TaskQueue {
         }
     }
 
-    /// Traps when the calling thread runs one of the queue's closures, however deep.
+    /// Traps if the calling thread runs a closure of the queue, at any nesting depth.
     ///
     /// - Ordering: None.
-    /// - Threading: Any thread, which is what it asks about.
-    /// - Cost: A few loads. It is checked in release builds too.
+    /// - Threading: Any thread.
+    /// - Cost: A few loads. Release builds check it too.
     public func assertNotOnQueue() {
         if isCurrent {
             trap("TaskQueue.assertNotOnQueue(): called from a closure of the queue (\"\(label)\"). Call it elsewhere.")
@@ -129,7 +132,7 @@ extension TaskQueue {
         }
     }
 
-    /// Whether the calling thread runs one of the queue's closures, however deep.
+    /// Whether the calling thread runs a closure of the queue, at any nesting depth.
     package var isCurrent: Bool {
         switch route {
         case .engine(let queue, _): unsafe od_queue_is_current(queue)
@@ -137,14 +140,13 @@ extension TaskQueue {
         }
     }
 
-    /// Says that closures of this queue count as closures of `shared`, which gives it neither order nor limit.
-    ///
-    /// Called before the first submission.
+    /// Makes closures of this queue also count as closures of `shared`, which gives them no order or limit. Call
+    /// before the first submission.
     package func standOn(shared: TaskQueue) {
         specifics(make: true)?.standOn(shared)
     }
 
-    /// Whether the calling thread runs a closure of a queue that stands on this shared one.
+    /// Whether the calling thread runs a closure of a queue that counts as this shared queue.
     package var isUnderCurrent: Bool {
         for unsafe queue in unsafe QueuesOfThread() {
             if let shared = unsafe Specifics.of(queue)?.shared, shared.isSameAs(self) { return true }
@@ -157,7 +159,7 @@ extension TaskQueue {
         return mine == theirs
     }
 
-    /// Whether the calling thread, which is current, runs one of the queue's barriers or a closure of a serial queue.
+    /// Whether the calling thread runs a barrier of the queue or a closure of a serial queue. Requires ``isCurrent``.
     package var isAlone: Bool {
         switch route {
         case .engine(let queue, _): unsafe od_queue_is_alone(queue)
@@ -173,7 +175,7 @@ extension TaskQueue {
     }
 }
 
-/// The engine's queues around the calling thread, from the innermost.
+/// The engine's queues whose closures surround the calling thread's code, innermost first.
 private struct QueuesOfThread: @unsafe Sequence, @unsafe IteratorProtocol {
     private var depth: Int32 = 0
 
@@ -183,71 +185,72 @@ private struct QueuesOfThread: @unsafe Sequence, @unsafe IteratorProtocol {
     }
 }
 
-/// The values that a queue keeps. The engine's queue holds them, because its closures outlive a queue's
-/// handle.
+/// The specific values of a queue. The engine's queue owns this object, because its closures may outlive the
+/// `TaskQueue`.
 final class Specifics: Sendable {
     private struct Entry: Sendable {
-        // Kept, so that no later key has its identity.
+        // Retained, so that no later key gets the same identity.
         let key: any Sendable
         let value: any Sendable
     }
 
     private let entries = Locked<[ObjectIdentifier: Entry]>([:])
     let tracking = Locked<ProgressTracker?>(nil)
-    /// Whether submissions look for a tracker: the lock is for those alone that find one.
+    /// Whether the queue has a tracker. Submissions read this flag first, so that only queues with progress take the
+    /// lock.
     private let tracks = Atomic(false)
     private let targets = Locked<Specifics?>(nil)
-    /// The band of the shared queue that the queue stands on, and 1; 0: none.
+    /// 1 + the band of the shared queue that this queue counts as, or 0.
     private let sharedBand = Atomic<UInt8>(0)
 
     @inline(__always)
-    var isTracked: Bool { tracks.load(ordering: .relaxed) }  // relaxed: the lock orders what is behind it
+    var isTracked: Bool { tracks.load(ordering: .relaxed) }  // Relaxed: the lock orders the tracker.
 
-    /// What the queue's submissions report to.
+    /// The tracker for new submissions, or nil.
     var tracker: ProgressTracker? { isTracked ? lastTracker : nil }
 
-    /// What they report to, or have reported to.
+    /// The last tracker, also after its end.
     var lastTracker: ProgressTracker? { tracking.withLock { $0 } }
 
     func track(_ tracker: ProgressTracker) {
         let before = tracking.withLock { tracking in
             defer { tracking = tracker }
-            tracks.store(true, ordering: .relaxed)  // under the lock
+            tracks.store(true, ordering: .relaxed)  // Relaxed: written under the lock.
             return tracking
         }
         before?.becomeComplete()
     }
 
-    /// No more closures come than have come; how far they are can still be asked.
+    /// Ends the tracking: no closures are added to the tracker, but its progress can still be read.
     func endTracking() {
         let tracker = tracking.withLock { tracking in
-            tracks.store(false, ordering: .relaxed)  // under the lock
+            tracks.store(false, ordering: .relaxed)  // Relaxed: written under the lock.
             return tracking
         }
         tracker?.becomeComplete()
     }
 
-    /// The shared queue that the queue stands on.
+    /// The shared queue that this queue counts as.
     var shared: TaskQueue? {
-        // relaxed: written before the first submission, or with a value that needs nothing else
+        // Relaxed: the value depends on no other memory, and is written before the first submission.
         let band = sharedBand.load(ordering: .relaxed)
         return band == 0 ? nil : TaskQueue.QoS(rawValue: .init(band - 1)).map { .global(qos: $0) }
     }
 
     func standOn(_ shared: TaskQueue) {
-        sharedBand.store(UInt8(shared.qos.rawValue) + 1, ordering: .relaxed)  // as above
+        sharedBand.store(UInt8(shared.qos.rawValue) + 1, ordering: .relaxed)  // Relaxed: as above.
     }
 
-    /// The target's stay as long as these.
+    /// Keeps the target's values as long as this object.
     func keep(_ values: Specifics) {
         targets.withLock { $0 = values }
     }
 
     func set<Value>(_ key: TaskQueue.SpecificKey<Value>, to value: Value?) {
         let entry = value.map { Entry(key: key, value: $0) }
-        // The old value goes outside of the lock: its deinitialiser may ask for another.
+        // Release the old value outside the lock: its deinitializer may read another value.
         let old = entries.withLock { entries in
-            // In one step, between two of which a fork would leave a child half of it.
+            // Replace the dictionary in one step, so that a forked child never sees a half-changed one.
             var changed = entries
             changed[ObjectIdentifier(key)] = entry
             swap(&entries, &changed)
@@ -264,7 +267,7 @@ final class Specifics: Sendable {
         unsafe od_queue_context(queue).map { unsafe Unmanaged<Specifics>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The queue's, which is this one if it had none.
+    /// Stores a new object in the queue, unless another thread is first. Returns the stored object.
     static func adopted(by queue: OpaquePointer) -> Specifics? {
         let mine = unsafe Unmanaged.passRetained(Specifics())
         let winner = unsafe od_queue_adopt_context(queue, mine.toOpaque())
@@ -272,7 +275,7 @@ final class Specifics: Sendable {
         return unsafe of(queue)
     }
 
-    /// The queue's handle goes: the values go with its last closure.
+    /// Ends the tracking when the queue's handle is released. The values are released after the queue's last closure.
     static func release(with queue: OpaquePointer) {
         guard let context = unsafe od_queue_context(queue) else { return }
         unsafe of(queue)?.endTracking()

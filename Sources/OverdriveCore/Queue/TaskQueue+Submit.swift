@@ -1,3 +1,6 @@
+// Owns the submission of closures, and `run`, which awaits one closure. Programs call it. It never runs a closure on
+// the submitter, except under a pending limit with `callerRuns`.
+
 internal import CScheduler
 
 extension TaskQueue {
@@ -6,17 +9,17 @@ extension TaskQueue {
     ///     queue.async(group: group) { resize(image) }
     ///
     /// - Parameters:
-    ///   - group: Counts the closure until it is done or cancelled.
-    ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing, unless
+    ///   - group: Counts the closure until it has run or was cancelled.
+    ///   - qos: Raises the closure above the queue's quality of service. A lower value has no effect unless
     ///     `flags` enforces it.
-    ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission.
+    ///   - flags: Options of the submission, such as ``Flags/barrier``.
     ///   - body: Runs once on a worker. After a shutdown it is discarded and counted as cancelled. If the scheduler
     ///     cannot start its first thread, the process ends with an error message.
     /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
-    /// - Threading: Any thread. A queue with a pending limit may keep the caller waiting, run the closure on it, or
+    /// - Threading: Any thread. A queue with a pending limit may block the caller, run the closure on it, or
     ///   discard the closure: see ``BackPressure``.
-    /// - Cost: No allocation beside the closure's own captures, no lock on a concurrent queue, at most one
-    ///   worker woken.
+    /// - Cost: No allocation beside the closure's captures, no lock on a concurrent queue, and at most one wake of a
+    ///   worker.
     public func async(
         group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) {
@@ -32,8 +35,8 @@ extension TaskQueue {
         }
     }
 
-    /// The rest of ``async(group:qos:flags:execute:)``, out of the way of who asks for nothing more: a tracked queue's closures come
-    /// in a counting one, and flags have words of the engine's.
+    /// The slow path of ``async(group:qos:flags:execute:)``, for flags and for queues with progress. A queue with
+    /// progress wraps each closure in a counting one.
     @inline(never)
     private func submitApart(
         _ body: sending @escaping () -> Void, to queue: OpaquePointer, group: WaitGroup?, qos: QoS?, flags: Flags
@@ -56,7 +59,7 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
-    /// What the engine is told of a submission's quality of service and flags.
+    /// Converts the quality of service and flags of a submission to the engine's values.
     func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
         let qos = QoS.asked(qos, flags)
         var terms = UInt32(0)
@@ -65,23 +68,23 @@ extension TaskQueue {
         return (qos?.rawValue ?? -1, terms)
     }
 
-    /// Calls a closure on the queue, in the calling task.
+    /// Runs a closure on the queue while the calling task is suspended, and returns its result.
     ///
     ///     let digest = try await queue.run { checksum(of: bytes) }
     ///
-    /// The closure is cancelled with the calling task: one that has not started never runs, and in one that
-    /// runs ``Cancellation/isRequested`` turns true. ``cancelAll()`` does the same, and a shutdown cancels it while it
-    /// waits. A full queue takes the closure all the same, unless it rejects: the task is held back by waiting for it,
-    /// and no thread is.
+    /// The cancellation of the calling task cancels the closure. A closure that has not started never runs; in a
+    /// running closure ``Cancellation/isRequested`` becomes true. ``cancelAll()`` has the same effect. A shutdown
+    /// cancels a waiting closure. A full queue accepts the closure unless its policy is `.reject`: the task already
+    /// waits for the closure, and holds no thread.
     ///
-    /// - Parameter body: What to run. It sees the task's priority and task-local values; quality of service and specific values are
-    ///   the queue's.
-    /// - Returns: What `body` returns, back in the caller's isolation.
-    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
-    ///   ``PendingLimitReached`` when a queue that rejects is full.
-    /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
-    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker, in no actor's isolation but that of
-    ///   actors on the queue.
+    /// - Parameter body: Runs once, with the task's priority and task-local values. Quality of service and specific
+    ///   values come from the queue.
+    /// - Returns: The result of `body`, in the caller's isolation.
+    /// - Throws: Any error of `body`; `CancellationError` if the closure was cancelled before it started;
+    ///   ``PendingLimitReached`` if the queue is full and its policy is `.reject`.
+    /// - Ordering: The same as ``async(group:qos:flags:execute:)``; writes of `body` are visible to the caller.
+    /// - Threading: Any task; a waiting call holds no thread. `body` runs on a worker, without the isolation of an
+    ///   actor, except actors whose executor is the queue.
     /// - Cost: One allocation. A serial or limited queue takes 0.17 µs if it is empty and the task, without an actor,
     ///   is on a worker of the scheduler. Otherwise the call takes one switch to the queue and one to the caller's
     ///   executor: 0.5 to 1 µs.
@@ -90,7 +93,7 @@ extension TaskQueue {
         let closure = AwaitedClosure(on: self)
         if try closure.beginsWithin(#isolation) { return try closure.callWithin(body) }
         defer { Handoff.received(by: closure) }
-        // The closure is handed from here to the queue, and its result back, once each.
+        // The queue gets the closure once, and the caller gets the result once.
         nonisolated(unsafe) let body = body
         nonisolated(unsafe) let result = try await unsafe goTo(closure, body)
         return unsafe result
@@ -115,8 +118,9 @@ extension TaskQueue {
         try await run { () throws -> sending R in try function() }
     }
 
-    /// Goes to the closure, waits there for its turn, and comes back. Its isolation is a parameter, which what follows
-    /// captures: a closure of no isolation would take a turn in the pool on its way in, and one on its way back.
+    /// Switches to the queue, waits for the closure's turn, and returns. The isolation is a parameter, which the
+    /// closures below capture. Without a captured isolation, Swift would switch to its pool on the way in and again
+    /// on the way back.
     private func goTo<R>(
         _ closure: AwaitedClosure, isolation: isolated (any Actor)? = #isolation, _ body: @escaping () throws -> R
     ) async throws -> sending R {

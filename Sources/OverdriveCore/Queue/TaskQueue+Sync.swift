@@ -1,3 +1,6 @@
+// Owns `sync`: running a closure on the calling thread in the order of the queue. Programs call it. It never moves
+// the closure to a worker.
+
 public import CScheduler
 
 extension TaskQueue {
@@ -6,20 +9,20 @@ extension TaskQueue {
     ///     let count = counters.sync { total }
     ///
     /// On a concurrent queue the closure runs at once. On a serial or limited queue the caller waits for its turn,
-    /// and a spare replaces a waiting worker. On ``main`` the closure runs on the main queue's thread.
+    /// and a spare replaces a waiting worker. On ``main`` the closure runs on the main thread.
     ///
     /// - Parameters:
-    ///   - flags: With ``Flags/barrier`` it waits for everything submitted before and holds back everything
-    ///     after, on a concurrent queue too.
-    ///   - body: What to run.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Ordering: After everything that was submitted to a serial queue before, before everything after. From a
-    ///   concurrent or limited queue's own closures it just runs: it has its place already.
+    ///   - flags: With ``Flags/barrier``, the closure waits for all earlier submissions and delays all later ones,
+    ///     even on a concurrent queue.
+    ///   - body: Runs once.
+    /// - Returns: The result of `body`.
+    /// - Throws: Any error of `body`.
+    /// - Ordering: On a serial queue, after all earlier submissions and before all later ones. Inside a closure of
+    ///   the same concurrent or limited queue, `body` runs at once, within the slot of that closure.
     /// - Threading: Any thread. Traps if the caller would wait for itself: in a closure of the same serial queue, and
     ///   on ``main`` from the main thread. As a barrier, it traps in any closure of the queue.
-    /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller; the
-    ///   closure is specialised where it is written.
+    /// - Cost: Two short critical sections on a serial or limited queue without waiting closures. The compiler
+    ///   specialises the call for the closure.
     @inlinable
     public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
         var scope = unsafe od_scope()
@@ -30,7 +33,7 @@ extension TaskQueue {
         }
     }
 
-    /// Waits for the caller's turn; false when the queue is a dispatch queue, which has no such wait.
+    /// Waits for the caller's turn. Returns false for a dispatch queue, which needs another path.
     @usableFromInline
     func beginSync(_ scope: UnsafeMutablePointer<od_scope>, _ flags: Flags) -> Bool {
         guard case .engine(let queue, _) = route else { return false }

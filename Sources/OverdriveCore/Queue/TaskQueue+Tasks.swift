@@ -1,37 +1,39 @@
+// Owns the connection between a queue and its tasks of the `Overdrive` target, which calls it. It never knows the
+// type of a task.
+
 internal import CScheduler
 internal import Synchronization
 
-/// What a queue asks of whatever `Overdrive` keeps for the tasks that were added to it.
+/// The operations of a queue's task registry, which `Overdrive` implements.
 package protocol TaskRegistry: AnyObject, Sendable {
-    /// Tasks of the queue that the engine does not count: they wait for others, or for somebody to finish them, or
-    /// their bodies go on although who began them has returned.
+    /// The number of tasks that the engine does not count. These wait for dependencies or for an external finish, or
+    /// their asynchronous bodies are suspended.
     var parkedCount: Int { get }
 
-    /// Whether every task that was added is over.
+    /// Whether all added tasks have finished.
     var isEmpty: Bool { get }
 
-    /// Blocks until every task that was added was over.
+    /// Blocks until all added tasks have finished.
     func waitUntilEmpty()
 
-    /// Suspends until every task that was added was over.
+    /// Suspends the calling task until all added tasks have finished.
     func becameEmpty() async
 
-    /// Cancels the tasks: those that are parked and have not started, whose number it returns, and those that run, which are
-    /// told.
+    /// Cancels all tasks. Returns the number of parked tasks that had not started; running tasks see a cancel.
     func cancelParked() -> Int
 
-    /// This one, or in a forked child the child's own in its place.
+    /// Returns this registry, or the registry of the current process in a forked child.
     func ofThisProcess(for queue: TaskQueue) -> any TaskRegistry
 }
 
 extension TaskQueue {
-    /// The engine's door for tasks: runs `od_task_run(task)` once, or `od_task_discard(task)` once.
+    /// Submits a task to the queue. The engine calls `od_task_run(task)` or `od_task_discard(task)`, exactly once.
     ///
     /// - Parameters:
-    ///   - task: At +1: whichever of the two is called takes it over.
-    ///   - qos: Raises the task above the queue's own quality of service.
-    ///   - byProducer: Whether a pending limit holds for it.
-    ///   - run: What the door runs, for queues that are not the engine's.
+    ///   - task: The retained task; the called function takes over the reference.
+    ///   - qos: Raises the task above the queue's quality of service.
+    ///   - byProducer: Whether the pending limit applies.
+    ///   - run: The function that runs the task if the queue is a dispatch queue.
     package func submit(
         task: UnsafeMutableRawPointer, qos: QoS?, byProducer: Bool,
         run: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
@@ -44,20 +46,20 @@ extension TaskQueue {
                 unsafe od_queue_async_due_task(queue, qos?.rawValue ?? -1, task)
             }
         case .dispatch(let route):
-            // Handed from here to the dispatch queue, once.
+            // Only the dispatch queue gets the task, once.
             nonisolated(unsafe) let task = unsafe task
             route.async(group: nil, qos: qos) { unsafe run(task) }
         }
     }
 
-    /// Where the queue's asynchronous bodies run; nil for the main queue and other dispatch queues.
+    /// The scheduler for the queue's asynchronous bodies; nil for the main queue and other dispatch queues.
     package var scheduler: Scheduler? {
         guard case .engine(_, let scheduler) = route else { return nil }
         return scheduler
     }
 
-    /// Keeps the place of the closure that the calling thread runs here beyond its return, where places are
-    /// limited, with those of the queues that this one is on. nil, or what ``releasePlaces(_:)`` wants.
+    /// Keeps the concurrency slots of the calling thread's closure beyond its return, in this queue and its targets.
+    /// Returns nil if no queue is limited, or else the argument for ``releasePlaces(_:)``.
     package func holdPlaces() -> UInt32? {
         guard case .engine(let queue, _) = route else { return nil }
         let places = unsafe od_queue_hold(queue)
@@ -68,38 +70,39 @@ extension TaskQueue {
         if case .engine(let queue, _) = route { unsafe od_queue_unhold(queue, places) }
     }
 
-    /// Whether this is the main queue, and the calling thread is its own.
+    /// Whether this is the main queue and the calling thread serves it.
     package var isMainAndHere: Bool {
         guard case .dispatch(let route) = route else { return false }
         return route.isMain && TaskQueue.isOnMain
     }
 
-    /// Calls `body` with the object that the queue's tasks hold, another one on the same engine queue.
+    /// Calls `body` with the task-side object, a second object for the same engine queue, which the queue's tasks
+    /// retain.
     ///
-    /// The queue keeps its tasks. Tasks that held the program's own object would keep that in return: a suspended queue that
-    /// the program releases would never be resumed. Queues that belong to everybody are that object themselves. The object
-    /// is not counted for the call.
+    /// The queue retains its tasks. If tasks retained the program's object, both would live forever: a suspended
+    /// queue that the program has released would never resume. A shared queue is its own task-side object. The call
+    /// does not retain the object.
     @inline(__always)
     package func withTaskSide<R>(_ body: (TaskQueue) -> R) -> R {
         if isGlobal || isTaskSide { return body(self) }
-        // Acquires what it was made of.
+        // Acquire: pairs with the release in `makeTaskSide`.
         let side = unsafe UnsafeRawPointer(bitPattern: taskSide.load(ordering: .acquiring)) ?? makeTaskSide()
         return unsafe Unmanaged<TaskQueue>.fromOpaque(side)._withUnsafeGuaranteedRef(body)
     }
 
     private func makeTaskSide() -> UnsafeRawPointer {
         let mine = unsafe Unmanaged.passRetained(TaskQueue(taskSideOf: self))
-        // Releases what it was made of, or acquires what another is.
+        // Release: publishes the new object. Acquire: makes the object of another thread visible.
         let (stored, found) = unsafe taskSide.compareExchange(
             expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
         guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else { return unsafe UnsafeRawPointer(mine.toOpaque()) }
-        // The engine's queue is not its own: nothing is given back.
+        // The losing object shares the engine's queue and must not release it.
         unsafe mine.takeUnretainedValue().isSpare.store(true, ordering: .relaxed)
         unsafe mine.release()
         return unsafe found
     }
 
-    /// The program has released the queue: the suspensions end, and what waits runs, as where it has no tasks.
+    /// Ends all suspensions after the program has released the queue, so that its waiting closures and tasks run.
     func leaveToTasks() {
         guard case .engine(let queue, _) = route else { return }
         keepTargetsSpecifics()
@@ -109,7 +112,7 @@ extension TaskQueue {
         while unsafe od_queue_is_suspended(queue) { unsafe od_queue_resume(queue) }
     }
 
-    /// The registry of the tasks that were added, if there are any.
+    /// The task registry, or nil if the queue has had no tasks.
     var taskRegistry: (any TaskRegistry)? {
         if !isGlobal, !isTaskSide, taskSide.load(ordering: .acquiring) == 0 { return nil }
         return withTaskSide { $0.storedRegistry }

@@ -1,12 +1,15 @@
+// Owns the submission of work items to a queue, at once or after a delay. Programs call it. It never retains an item
+// after its run.
+
 extension TaskQueue {
     /// Submits an item and returns at once.
     ///
     ///     queue.async(group: group, execute: item)
     ///
     /// - Parameters:
-    ///   - group: Counts this submission until it has run, is skipped or is taken back.
-    ///   - item: What to run, with its own quality of service and flags.
-    /// - Ordering: As a closure's.
+    ///   - group: Counts this submission until it has run, was skipped or was cancelled.
+    ///   - item: The item to run, with its own quality of service and flags.
+    /// - Ordering: The same as for a closure.
     /// - Threading: Any thread; see ``async(group:qos:flags:execute:)``.
     /// - Cost: One allocation of 32 bytes.
     public func async(group: WaitGroup? = nil, execute item: WorkItem) {
@@ -16,10 +19,10 @@ extension TaskQueue {
 
     /// Runs an item in the queue's order, on the calling thread.
     ///
-    /// - Parameter item: What to run; nothing when it was cancelled.
-    /// - Ordering: As a closure's.
-    /// - Threading: As of ``sync(flags:execute:)``.
-    /// - Cost: As of ``sync(flags:execute:)``, and two locked instructions.
+    /// - Parameter item: The item to run; a cancelled item is skipped.
+    /// - Ordering: The same as for a closure.
+    /// - Threading: The same as ``sync(flags:execute:)``.
+    /// - Cost: The same as ``sync(flags:execute:)``, and two locked instructions.
     public func sync(execute item: WorkItem) {
         sync(flags: item.flags) { item.perform() }
     }
@@ -32,25 +35,25 @@ extension TaskQueue {
     ///     queue.asyncAfter(.milliseconds(300), execute: search)
     ///
     /// - Parameters:
-    ///   - delay: How long from now; zero or less submits it at once.
-    ///   - item: What to submit then, with its own quality of service and flags; nothing runs when it was
-    ///     cancelled before.
-    /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
-    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - delay: The time from now; zero or less submits the item at once.
+    ///   - item: The item to submit then, with its own quality of service and flags. If it is cancelled before, it
+    ///     does not run.
+    /// - Returns: The timer. Its cancel also cancels the item, unless the item has started.
+    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``.
     /// - Threading: Any thread.
-    /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
+    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)
         return asyncAfter(delay, qos: item.qos, flags: item.flags) { [weak self] in submission.run(on: self) }
     }
 
-    /// Submits an item at a time.
+    /// Submits an item at a given time.
     ///
-    /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
-    /// - Ordering: As of ``asyncAfter(deadline:qos:flags:execute:)``.
+    /// - Returns: The timer; see ``asyncAfter(_:execute:)``.
+    /// - Ordering: The same as ``asyncAfter(deadline:qos:flags:execute:)``.
     /// - Threading: Any thread.
-    /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
+    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)

@@ -1,8 +1,11 @@
+// Owns the public queue object, its creation and its release. Programs create queues; the other files of this folder
+// add their operations. A queue owns no thread, and never runs a closure in its initializer.
+
 internal import CScheduler
 internal import Dispatch
 package import Synchronization
 
-/// A light handle on a scheduler that gives closures an order, a limit and a name.
+/// Submits closures to a scheduler with an order, a limit and a name.
 ///
 ///     let queue = TaskQueue()
 ///     let group = WaitGroup()
@@ -12,76 +15,77 @@ package import Synchronization
 ///     group.wait()
 ///
 /// A queue has no thread. `TaskQueue()` runs closures as workers become free. `serial(label:qos:scheduler:)` runs
-/// them one at a time, in order. A limited queue runs some at a time. An idle queue takes less than two kilobytes.
+/// them one at a time, in order. A limited queue runs a limited number at a time. An idle queue takes less than 2 KB.
 ///
 /// - Ordering: Each closure runs once, or is reported cancelled once. Writes before the submission are visible to the
-///   closure. Closures start in the order in which one thread submitted them. On a queue that runs several at a time,
-///   a worker may take 32 at once. While one of these runs, up to 256 later closures may overtake the others.
-/// - Threading: Safe from any thread, and from inside closures.
-/// - Cost: A pending closure takes 16 bytes beside its own captures. Submitting takes no lock (a serial or
-///   limited queue: one short critical section) and allocates nothing.
+///   closure. Closures that one thread submits start in order. On a queue that runs several closures at a time, a
+///   worker may take 32 at once. While one of these runs, up to 256 later closures may overtake the others.
+/// - Threading: Any thread, also inside closures.
+/// - Cost: A pending closure takes 16 bytes beside its captures. A submission allocates nothing and takes no lock,
+///   except one short critical section on a serial or limited queue.
 public final class TaskQueue: Sendable {
-    /// No limit: as many closures at a time as the scheduler has threads, spare workers included.
+    /// No limit: as many concurrent closures as the scheduler has threads, spare workers included.
     public static let unlimited = -1
 
     /// The queue's name in reports and messages.
     public let label: String
 
-    /// How much the queue's closures matter.
+    /// The quality of service of the queue's closures.
     public let qos: QoS
 
     let route: Route
 
-    /// Where closures go.
+    /// The destination of the queue's closures.
     @safe enum Route: @unchecked Sendable {
-        // The engine's queue is safe to share between threads; the pointer never changes.
+        // The engine's queue is thread-safe, and the pointer never changes.
         case engine(OpaquePointer, Scheduler)
-        // The process's main queue, or another dispatch queue.
+        // The main queue, or another dispatch queue.
         case dispatch(DispatchRoute)
     }
 
-    /// The object that the queue's tasks hold in place of this one, at +1, or 0; see ``withTaskSide(_:)``.
+    /// The task-side object that the queue's tasks retain instead of this object, or 0; see ``withTaskSide(_:)``.
     let taskSide = Atomic<UInt>(0)
 
-    /// Whether this is such an object.
+    /// Whether this object is a task-side object.
     let isTaskSide: Bool
 
-    /// Such an object, made by two threads at once, of which one is enough: the engine's queue is the other one's.
+    /// True for a task-side object that lost the race of two threads to create it. It does not own the engine's
+    /// queue.
     let isSpare = Atomic(false)
 
-    /// What `Overdrive` keeps for the queue's tasks, a ``TaskRegistry``, on the object that they hold; there from the first
-    /// task on. At +1, set once in each process. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
+    /// The ``TaskRegistry`` of `Overdrive` for the queue's tasks, or 0. It is stored in the task-side object at the
+    /// first task, retained, and set once per process. `AtomicLazyReference` would look up its type in the runtime at
+    /// each access.
     package let taskStorage = Atomic<UInt>(0)
 
-    /// `isSuspended`'s own flag, beside the count of ``suspend()``.
+    /// The flag of `isSuspended`, independent of the count of ``suspend()``.
     let suspensionFlag = Locked(false)
 
-    /// What the queue is on; see ``setTarget(_:)``. The engine's queue keeps the target's for as long as it has
-    /// closures.
+    /// The target; see ``setTarget(_:)``. The engine's queue retains the target's engine queue while it has closures.
     let keptTarget = Locked<TaskQueue?>(nil)
 
-    /// Made when an item, or a body of ``run(_:)``, comes first after a ``cancelAll()``.
+    /// The current cancel epoch. It is created at the first item or ``run(_:)`` body after a ``cancelAll()``.
     let cancelEpoch = Locked<CancelEpoch?>(nil)
 
-    /// The queue as an executor of Swift Concurrency, as far as anybody has asked for it.
+    /// The queue's executors for Swift Concurrency, created on request.
     let executors = Locked<QueueExecutors?>(nil)
 
-    /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
+    /// True for a shared queue, on which ``suspend()`` and limits trap.
     let isGlobal: Bool
 
-    /// A concurrent queue.
+    /// Creates a concurrent queue.
     ///
     ///     let downloads = TaskQueue(qos: .utility, maxConcurrentTaskCount: 4)
     ///
     /// - Parameters:
-    ///   - qos: How much its closures matter.
-    ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
-    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
-    ///   - scheduler: Whose workers run them.
-    /// - Ordering: Closures begin in the order of their submission, but for what workers take in batches; see
+    ///   - qos: The quality of service of the closures.
+    ///   - maxConcurrentTaskCount: The maximum number of concurrent closures: 1 or more, or ``unlimited``. 0 traps.
+    ///   - initiallyInactive: True if no closure starts before ``activate()``.
+    ///   - scheduler: The scheduler whose workers run the closures.
+    /// - Ordering: Closures start in the order of their submission, except within the batches of workers; see
     ///   ``TaskQueue``.
     /// - Threading: Any thread.
-    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
+    /// - Cost: One object and one engine queue, together less than 2 KB; no thread.
     public convenience init(
         qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited,
@@ -92,18 +96,18 @@ public final class TaskQueue: Sendable {
             label: "", qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
-    /// A concurrent queue with a label.
+    /// Creates a concurrent queue with a label.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
-    ///   - qos: How much its closures matter.
-    ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
-    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
-    ///   - scheduler: Whose workers run them.
-    /// - Ordering: Closures begin in the order of their submission, but for what workers take in batches; see
+    ///   - label: The name in reports and messages; the engine keeps at most 47 bytes, in whole characters.
+    ///   - qos: The quality of service of the closures.
+    ///   - maxConcurrentTaskCount: The maximum number of concurrent closures: 1 or more, or ``unlimited``. 0 traps.
+    ///   - initiallyInactive: True if no closure starts before ``activate()``.
+    ///   - scheduler: The scheduler whose workers run the closures.
+    /// - Ordering: Closures start in the order of their submission, except within the batches of workers; see
     ///   ``TaskQueue``.
     /// - Threading: Any thread.
-    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
+    /// - Cost: One object and one engine queue, together less than 2 KB; no thread.
     public static func concurrent(
         label: String,
         qos: QoS = .default,
@@ -115,16 +119,16 @@ public final class TaskQueue: Sendable {
             label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
-    /// A queue that runs its closures one at a time, strictly in order.
+    /// Creates a queue that runs its closures one at a time, strictly in order.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages; the engine keeps 47 bytes of it, in whole characters.
-    ///   - qos: How much its closures matter.
-    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
-    ///   - scheduler: Whose workers run them: now this one, then another.
-    /// - Ordering: Strict: a closure begins when the one before it has returned.
-    /// - Threading: Any thread. The closures run on whatever worker is free, never on two at once.
-    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
+    ///   - label: The name in reports and messages; the engine keeps at most 47 bytes, in whole characters.
+    ///   - qos: The quality of service of the closures.
+    ///   - initiallyInactive: True if no closure starts before ``activate()``.
+    ///   - scheduler: The scheduler whose workers run the closures; each closure may run on another worker.
+    /// - Ordering: Strict: a closure starts after the previous closure has returned.
+    /// - Threading: Any thread. Closures run on any free worker, never on two at once.
+    /// - Cost: One object and one engine queue, together less than 2 KB; no thread.
     public static func serial(
         label: String = "", qos: QoS = .default, initiallyInactive: Bool = false, scheduler: Scheduler = .shared
     ) -> TaskQueue {
@@ -162,7 +166,7 @@ public final class TaskQueue: Sendable {
         if let target = unsafe target { keptTarget.withLock { $0 = unsafe target.0 } }
     }
 
-    /// Its limits and suspensions are the dispatch queue's own.
+    /// Creates a queue on a dispatch queue, which controls limits and suspension.
     init(label: String, qos: QoS, route: DispatchRoute) {
         self.label = label
         self.qos = qos
@@ -171,7 +175,7 @@ public final class TaskQueue: Sendable {
         self.route = .dispatch(route)
     }
 
-    /// What the tasks of `queue` hold.
+    /// Creates the task-side object of `queue`, which the tasks of `queue` retain.
     init(taskSideOf queue: TaskQueue) {
         label = queue.label
         qos = queue.qos
@@ -183,7 +187,7 @@ public final class TaskQueue: Sendable {
     deinit {
         if let side = unsafe UnsafeRawPointer(bitPattern: taskSide.load(ordering: .acquiring)) {
             leaveToTasks()
-            // The engine's queue goes with the last task.
+            // The last task releases the engine's queue.
             unsafe Unmanaged<TaskQueue>.fromOpaque(side).release()
             return
         }
@@ -198,7 +202,7 @@ public final class TaskQueue: Sendable {
         }
     }
 
-    /// As much of a label as the engine keeps, in whole characters.
+    /// Returns the part of a label that the engine stores: at most 47 bytes, in whole characters.
     private static func engineLabel(_ label: String) -> String {
         guard label.utf8.count > 47 else { return label }
         var kept = label.prefix(47)
@@ -213,12 +217,12 @@ public final class TaskQueue: Sendable {
         return limit == unlimited ? Int32(OD_UNLIMITED) : Int32(clamping: limit)
     }
 
-    // MARK: - Everybody's queues
+    // MARK: - Shared queues
 
-    /// The queue of the process's main thread: whatever runs the main dispatch queue or run loop there.
+    /// The queue of the main thread, which the main dispatch queue or a run loop serves.
     public static let main = TaskQueue(label: "main", qos: .userInteractive, route: DispatchRoute(.main))
 
-    /// Marks the main queue, which other threads run while an `async` main function waits.
+    /// Marks the main queue. Other threads run it while an `async` main function waits.
     private static let mainMark = {
         let mark = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mark, value: true)
@@ -230,16 +234,16 @@ public final class TaskQueue: Sendable {
         queue.getSpecific(key: mainMark) == true
     }
 
-    /// Whether the calling thread runs the main queue, or should.
+    /// Whether the calling thread is the main thread, or runs the main queue for it.
     static var isOnMain: Bool {
         od_thread_is_main() || DispatchQueue.getSpecific(key: mainMark) == true
     }
 
-    /// A concurrent queue for work that nobody waits for.
+    /// A shared concurrent queue for work that no code waits for.
     public static let background = unsafe TaskQueue(
         label: "background", qos: .background, limit: unlimited, scheduler: .shared, isGlobal: true)
 
-    // Each label is written out: printing a case's name looks it up in the program's metadata, which may not be there.
+    // The labels are literals: printing an enum case needs reflection metadata, which a program may lack.
     private static let globals = [
         (QoS.userInteractive, "global-userInteractive"), (.userInitiated, "global-userInitiated"),
         (.default, "global-default"), (.utility, "global-utility"), (.background, "global-background"),
@@ -247,20 +251,20 @@ public final class TaskQueue: Sendable {
         unsafe TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
     }
 
-    /// The shared concurrent queue of one quality of service.
+    /// Returns the shared concurrent queue of a quality of service.
     ///
-    /// - Ordering: As of a concurrent queue, among all who use it.
+    /// - Ordering: The same as for a concurrent queue, over the closures of all users.
     /// - Threading: Any thread.
-    /// - Cost: A load; the queue is there already.
+    /// - Cost: One load; the queue already exists.
     public static func global(qos: QoS = .default) -> TaskQueue {
         globals[Int(qos.rawValue)]
     }
 
-    /// Runs `body` on the main thread, soon.
+    /// Submits `body` to the main thread and returns at once.
     ///
-    /// - Ordering: In the order of the main queue, after what was submitted to it before.
-    /// - Threading: Any thread, the main one too: it never calls `body` at once.
-    /// - Cost: A submission to libdispatch.
+    /// - Ordering: After all earlier submissions to the main queue.
+    /// - Threading: Any thread, also the main thread; the call never runs `body` itself.
+    /// - Cost: One submission to libdispatch.
     public static func onMain(_ body: sending @escaping @MainActor () -> Void) {
         DispatchQueue.main.async(execute: body)
     }

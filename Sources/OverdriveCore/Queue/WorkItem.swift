@@ -1,6 +1,9 @@
+// Owns work items: closures with cancel, wait and notifications. Programs create them and submit them to queues. An
+// item never retains a queue.
+
 internal import Synchronization
 
-/// A closure that can be cancelled, waited for and submitted more than once.
+/// A closure that can be cancelled, awaited and submitted several times.
 ///
 ///     let search = WorkItem { show(index.matches(for: text)) }
 ///     queue.asyncAfter(.milliseconds(300), execute: search)
@@ -10,37 +13,35 @@ internal import Synchronization
 /// The item *finishes* when its first run returns, or when it is cancelled before a run began. `wait()` and
 /// ``notify(on:qos:flags:execute:)`` refer to this moment. Later runs do not change it.
 ///
-/// - Submitting it several times: each submission runs the body once, at the same time where the queues
-///   let them.
-/// - Cancelled before a run: that run and all later ones are skipped; groups count it as done. An item that
-///   has never begun ends at once, whether it was submitted or not, so nobody waits for ever.
-/// - Cancelled while it runs: ``isCancelled`` and ``Cancellation/isRequested`` turn true, and the run decides;
-///   the item ends with it.
-/// - Taken back by ``TaskQueue/cancelAll()`` or a shutdown, or running where ``TaskQueue/cancelAll()`` is called: as if it
-///   had been cancelled.
-/// - Let go before it ever began: the item ends, and its notifications are made.
+/// - Repeated submission: each submission runs the body once. Runs may overlap if the queues allow it.
+/// - Cancel before a run: that run and all later runs are skipped; groups count them as finished. An item that has
+///   never started finishes at once, submitted or not, so no waiter blocks forever.
+/// - Cancel during a run: ``isCancelled`` and ``Cancellation/isRequested`` become true, and the body decides when to
+///   return. The item finishes with this run.
+/// - ``TaskQueue/cancelAll()`` and shutdown: the item is cancelled, whether it waits or runs.
+/// - Release before the first start: the item finishes, and its notifications are submitted.
 ///
-/// - Ordering: What a run wrote is visible after `wait()` and in notifications.
-/// - Threading: Safe from any thread.
+/// - Ordering: Writes of a run are visible after `wait()` and in notifications.
+/// - Threading: Any thread.
 public final class WorkItem: Sendable {
-    /// How a wait with a timeout ended.
+    /// The result of a wait with a timeout.
     public typealias WaitResult = WaitGroup.WaitResult
 
-    /// How much the item matters; nil: as much as the queue it is submitted to.
+    /// The quality of service of the item; nil takes that of the queue.
     public let qos: TaskQueue.QoS?
 
-    /// How it is submitted. ``perform()`` ignores them.
+    /// The options of each submission. ``perform()`` ignores them.
     public let flags: TaskQueue.Flags
 
     private let body: @Sendable () -> Void
     private let work = CancellableWork()
 
-    /// Where it was submitted last: who waits for the item overrides that one's band. Weak, because a queue that nobody
-    /// else holds is over, which a suspended one must learn.
+    /// The queue of the last submission, whose closures a waiter raises. The reference is weak: when the program
+    /// releases a suspended queue, its `deinit` must run and resume the queue.
     private let queueRuns = Locked(QueueRuns())
     private struct QueueRuns {
         weak var queue: TaskQueue?
-        // Of the runs for queues: the first one's apart, since there is rarely another.
+        // The cancel epochs of the runs on queues. The first is separate, because further ones are rare.
         private var epoch: CancelEpoch?
         private var others: [CancelEpoch] = []
 
@@ -59,30 +60,31 @@ public final class WorkItem: Sendable {
         }
     }
 
-    /// The queue that a wait overrides, and holds for a while: not what is suspended, which would not learn that it is over.
+    /// The queue that a waiter raises, and retains during the wait. Nil for a suspended or inactive queue: see
+    /// `queueRuns`.
     private var servedBy: TaskQueue? {
         guard let queue = queueRuns.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
         return queue
     }
 
-    /// Entered once; left when the item ends.
+    /// Entered once in `init`, and left when the item finishes.
     private let ended = WaitGroup()
 
-    /// The bits below, and above them how many runs are under way.
+    /// The two flag bits, and above them the number of current runs.
     private let state = Atomic<UInt>(0)
     private static let cancelledBit: UInt = 1
     private static let endedBit: UInt = 2
     private static let oneRun: UInt = 4
 
-    /// An item that runs `body`.
+    /// Creates an item that runs `body`.
     ///
     /// - Parameters:
-    ///   - qos: Raises it above the quality of service of the queue that it is submitted to.
-    ///   - flags: How it is submitted.
-    ///   - body: What to run, once for each submission.
-    /// - Ordering: None before it is submitted.
+    ///   - qos: Raises the item above the quality of service of the queue that it is submitted to.
+    ///   - flags: The options of each submission.
+    ///   - body: Runs once for each submission.
+    /// - Ordering: None.
     /// - Threading: Any thread.
-    /// - Cost: The item and a group.
+    /// - Cost: Two allocations: the item and a group.
     public init(
         qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], execute body: @escaping @Sendable () -> Void
     ) {
@@ -93,22 +95,22 @@ public final class WorkItem: Sendable {
     }
 
     deinit {
-        // Nobody is left who could run it. What waits holds the item; notifications do not.
+        // No thread can run the item now. A waiter retains the item, but a notification does not.
         if state.load(ordering: .acquiring) & WorkItem.endedBit == 0 { ended.leave() }
     }
 
-    /// Runs the body now, on the calling thread, unless the item was cancelled.
+    /// Runs the body on the calling thread, unless the item was cancelled.
     ///
-    /// - Ordering: Beside runs for queues, which it does not wait for.
+    /// - Ordering: Not ordered with runs on queues.
     /// - Threading: Any thread.
     /// - Cost: Two locked instructions beside the body.
     public func perform() {
         run { body() }?.leave()
     }
 
-    /// One run for a queue, whose ``TaskQueue/cancelAll()`` is the item's cancel.
+    /// Runs the body for a queue, whose ``TaskQueue/cancelAll()`` cancels the item.
     ///
-    /// - Returns: The group to leave if the item ends with this run.
+    /// - Returns: The group to leave if the item finishes with this run.
     fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) -> WaitGroup? {
         queueRuns.withLock { $0.enter(epoch) }
         defer { queueRuns.withLock { $0.leave(epoch) } }
@@ -118,10 +120,10 @@ public final class WorkItem: Sendable {
         }
     }
 
-    /// Calls `body` unless the item was cancelled. The item's own work is around the call: a wait for the item itself is looked for
-    /// there.
+    /// Calls `body` unless the item was cancelled. The item is the current work during the call, so that a wait for
+    /// the item inside its own body is detected.
     ///
-    /// - Returns: The group to leave if the item ends with this run.
+    /// - Returns: The group to leave if the item finishes with this run.
     private func run(_ body: () -> Void) -> WaitGroup? {
         guard begin() else { return nil }
         work.whileCurrent(body)
@@ -135,13 +137,13 @@ public final class WorkItem: Sendable {
         return state >= WorkItem.oneRun && queueRuns.withLock { $0.isCancelled }
     }
 
-    /// Cancels the item: no run begins from now on, and one that is under way is told.
+    /// Cancels the item: no further run starts, and a current run sees the cancel.
     ///
-    /// Cancelling twice, or after it has ended, is allowed.
+    /// Repeated calls, and calls after the end, have no effect.
     ///
     /// - Ordering: A run that starts during the call sees the cancel, or does not start.
-    /// - Threading: Any thread; where the item ends with it, notifications are submitted on that.
-    /// - Cost: Two locked instructions, and telling who waits.
+    /// - Threading: Any thread. If the item finishes, the calling thread submits the notifications.
+    /// - Cost: Two locked instructions, and a wake of the waiters.
     public func cancel() {
         work.cancel()
         let endsItem = change { state in
@@ -152,57 +154,58 @@ public final class WorkItem: Sendable {
         if endsItem == true { ended.leave() }
     }
 
-    /// Waits until the item has ended.
+    /// Waits until the item has finished.
     ///
-    /// - Ordering: What the first run wrote is visible.
-    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body, and from what that
-    ///   calls or starts on its thread, it would wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
-    /// - Cost: A load where it has ended; else a sleep in the kernel.
+    /// - Ordering: Writes of the first run are visible.
+    /// - Threading: Any thread; a spare replaces a waiting worker. In the item's own body, and in work that the body
+    ///   runs on its thread, the call would wait for itself and traps. The call never returns if no code submits,
+    ///   performs or cancels the item.
+    /// - Cost: One load if the item has finished; otherwise a sleep in the kernel.
     public func wait() {
         checkIsOutside("wait()")
         _ = ended.wait(overridingWeak: { servedBy }, qos)
     }
 
-    /// Waits until the item has ended, but no longer than `timeout`.
+    /// Waits until the item has finished, or until `timeout` has passed.
     ///
-    /// - Parameter timeout: How long to wait; zero or less only looks.
-    /// - Returns: `.success` when it has ended. After `.timedOut` one may wait again.
-    /// - Ordering: After `.success` what the first run wrote is visible.
-    /// - Threading: Any thread; on a worker another one takes its place. In the item's own body it waits for the
+    /// - Parameter timeout: The maximum time to wait; zero or less only checks.
+    /// - Returns: `.success` if the item has finished. After `.timedOut`, another wait is allowed.
+    /// - Ordering: After `.success`, writes of the first run are visible.
+    /// - Threading: Any thread; a spare replaces a waiting worker. In the item's own body, the call returns after the
     ///   timeout.
-    /// - Cost: As of `wait()`.
+    /// - Cost: The same as `wait()`.
     public func wait(timeout: Duration) -> WaitResult {
         ended.wait(overridingWeak: { servedBy }, qos, timeout: timeout)
     }
 
-    /// Waits until the item has ended, but no longer than until `deadline`.
+    /// Waits until the item has finished, or until `deadline`.
     ///
-    /// - Ordering: After `.success` what the first run wrote is visible.
-    /// - Threading: As of ``wait(timeout:)``.
-    /// - Cost: As of `wait()`.
+    /// - Ordering: After `.success`, writes of the first run are visible.
+    /// - Threading: The same as ``wait(timeout:)``.
+    /// - Cost: The same as `wait()`.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Suspends until the item has ended.
+    /// Suspends the calling task until the item has finished.
     ///
-    /// - Ordering: What the first run wrote is visible.
-    /// - Threading: Any task; no thread is held. In the item's own body it traps.
-    /// - Cost: One allocation and a suspension.
+    /// - Ordering: Writes of the first run are visible.
+    /// - Threading: Any task; the wait holds no thread. In the item's own body, the call traps.
+    /// - Cost: One allocation and one suspension.
     public func wait() async {
         checkIsOutside("wait()")
         await ended.wait()
     }
 
-    /// Submits `body` to `queue` when the item has ended: at once if it has.
+    /// Submits `body` to `queue` when the item has finished, or at once if it already has.
     ///
     /// - Parameters:
-    ///   - queue: Where `body` runs.
-    ///   - qos: Raises `body` above the queue's own quality of service.
-    ///   - flags: How `body` is submitted; see ``WaitGroup/notify(on:qos:flags:execute:)``.
-    ///   - body: What to run then, once, whether the item ran or was cancelled.
-    /// - Ordering: Notifications are submitted in the order in which they were asked for.
-    /// - Threading: Any thread; who ends the item submits.
+    ///   - queue: The queue that runs `body`.
+    ///   - qos: Raises `body` above the queue's quality of service.
+    ///   - flags: The options of the submission; see ``WaitGroup/notify(on:qos:flags:execute:)``.
+    ///   - body: Runs once, whether the item ran or was cancelled.
+    /// - Ordering: Notifications are submitted in the order of the requests.
+    /// - Threading: Any thread; the thread that ends the item submits.
     /// - Cost: Two allocations and a submission.
     public func notify(
         on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
@@ -211,10 +214,10 @@ public final class WorkItem: Sendable {
         ended.notify(on: queue, qos: qos, flags: flags, execute: body)
     }
 
-    /// Submits `item` to `queue` when this one has ended: at once if it has.
+    /// Submits `item` to `queue` when this item has finished, or at once if it already has.
     ///
-    /// - Ordering: Notifications are submitted in the order in which they were asked for.
-    /// - Threading: Any thread; who ends the item submits.
+    /// - Ordering: Notifications are submitted in the order of the requests.
+    /// - Threading: Any thread; the thread that ends the item submits.
     /// - Cost: Two allocations and a submission.
     public func notify(on queue: TaskQueue, execute item: WorkItem) {
         ended.notify(on: queue, execute: item)
@@ -222,7 +225,8 @@ public final class WorkItem: Sendable {
 
     // MARK: - State
 
-    /// Changes the state in one step. Nil: `next` refused. Else whether the change has ended the item; the caller leaves the group then.
+    /// Changes the state atomically. Returns nil if `next` refuses, or else whether the item has finished with this
+    /// change. In that case the caller must leave the group.
     private func change(_ next: (inout UInt) -> Bool) -> Bool? {
         var old = state.load(ordering: .relaxed)
         while true {
@@ -242,7 +246,7 @@ public final class WorkItem: Sendable {
         } != nil
     }
 
-    /// Ends a run. The group is left by the caller: a queue's run releases the item before.
+    /// Ends a run. The caller leaves the returned group later, after a queue's run has released the item.
     private func finish() -> WaitGroup? {
         let endsItem = change { state in
             state = (state - WorkItem.oneRun) | WorkItem.endedBit
@@ -257,22 +261,23 @@ public final class WorkItem: Sendable {
         }
     }
 
-    /// What a queue holds of an item, and nobody else: one that is discarded instead of run takes its item
-    /// with it.
+    /// The queue's reference to an item, and the only capture of the submitted closure. If the queue discards the
+    /// closure, `deinit` cancels the item.
     final class Submission: CurrentWork {
-        // Written by the one thread that runs it, read by who runs inside of that or after, when the last reference is gone.
-        /// Nil after the run.
+        // Only the running thread writes these fields. They are read during the run, and by `deinit` after the last
+        // release.
         nonisolated(unsafe) private var item: WorkItem?
         nonisolated(unsafe) private var epoch: CancelEpoch?
 
-        /// - Parameter isDue: Whether it is submitted now; else ``run(on:)`` is told the queue.
+        /// - Parameter isDue: False for a timer; ``run(on:)`` then gets the queue at the due time.
         init(of item: WorkItem, to queue: TaskQueue, isDue: Bool = true) {
             unsafe self.item = item
             unsafe epoch = isDue ? queue.currentCancelEpoch : nil
             item.queueRuns.withLock { $0.queue = queue }
         }
 
-        /// Releases the item before waiters hear of the end: they find no worker that still holds the item and its captures.
+        /// Runs the item and releases it before the waiters are woken. So after a wait, no worker retains the item's
+        /// captures.
         func run() {
             perform()?.leave()
         }
@@ -298,7 +303,7 @@ public final class WorkItem: Sendable {
 }
 
 extension WorkItem: CustomStringConvertible {
-    /// The item in one line: how it stands.
+    /// The item in one line: running, cancelled, ended or not begun.
     public var description: String {
         let state = state.load(ordering: .relaxed)
         var words: [String] = []
