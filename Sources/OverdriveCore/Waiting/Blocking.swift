@@ -1,20 +1,23 @@
+// Owns the announcement of a blocking call. Programs and `sync` calls use it. It never moves `body` to another
+// thread.
+
 internal import CScheduler
 
-/// Says that `body` may wait in the kernel, so that another worker takes this one's place at once.
+/// Runs `body`, which may block in the kernel, and lets a spare replace the worker at once.
 ///
 ///     queue.async {
 ///         let page = blocking { readWholeFile(path) }
 ///         process(page)
 ///     }
 ///
-/// Waiting that is not announced is noticed too, within 10 ms and while work waits.
+/// The monitor also notices unannounced blocking, within 10 ms and only if other work waits.
 ///
-/// - Parameter body: What may wait: a read, a lock, a sleep. It runs at once, on the calling thread.
+/// - Parameter body: The code that may block: a read, a lock, a sleep. It runs at once, on the calling thread.
 /// - Returns: The result of `body`, which the caller may ignore.
-/// - Throws: What `body` throws.
-/// - Ordering: None; `body` is called here.
-/// - Threading: Any thread; on one that is no worker, `body` just runs. Nested calls count once.
-/// - Cost: Two short critical sections; a thread start when no worker is spare and work waits.
+/// - Throws: Any error of `body`.
+/// - Ordering: None; `body` runs on the calling thread.
+/// - Threading: Any thread. On a thread that is not a worker, the call only runs `body`. Nested calls count once.
+/// - Cost: Two short critical sections; also a thread start if work waits and no spare is parked.
 @discardableResult
 public func blocking<R: ~Copyable, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     od_blocking_begin()

@@ -1,6 +1,9 @@
+// Owns the counting semaphore for threads and tasks. Programs call it. It never gives a permit to a newcomer while
+// others wait.
+
 internal import CScheduler
 
-/// A number of permits, handed to whoever has waited longest.
+/// A semaphore whose permits go to the longest waiters first.
 ///
 ///     let connections = CountingSemaphore(value: 4)
 ///     for url in urls {
@@ -11,23 +14,23 @@ internal import CScheduler
 ///         }
 ///     }
 ///
-/// A permit that somebody waits for cannot be taken by who comes later, so nobody starves.
+/// A newcomer cannot take a permit for which others wait, so no waiter starves.
 ///
-/// - Ordering: Waiters get permits in the order in which they got in line, threads and tasks alike. What
-///   happened before ``signal()`` is visible to who got its permit.
-/// - Threading: Safe from any thread. It traps when it goes away with fewer permits than it began with:
-///   somebody still has one.
-/// - Cost: One locked instruction where nobody has to wait, in `wait()` and in ``signal()``.
+/// - Ordering: Waiters get permits in the order of their calls, threads and tasks alike. Writes before
+///   ``signal()`` are visible to the waiter that gets the permit.
+/// - Threading: Any thread. The release of a semaphore with fewer permits than initially traps, because some code
+///   still holds a permit.
+/// - Cost: One locked instruction in `wait()` and in ``signal()``, if no thread must wait.
 @safe public final class CountingSemaphore: Sendable {
-    // The engine's semaphore is safe to share between threads; the pointer never changes.
+    // The engine's semaphore is thread-safe, and the pointer never changes.
     nonisolated(unsafe) private let handle: OpaquePointer
 
-    /// How a wait with a timeout ended.
+    /// The result of a wait with a timeout.
     public typealias WaitResult = WaitGroup.WaitResult
 
-    /// A semaphore with `value` permits.
+    /// Creates a semaphore with `value` permits.
     ///
-    /// - Parameter value: 0 or more; a negative number traps.
+    /// - Parameter value: The initial number of permits, 0 or more; a negative number traps.
     /// - Ordering: None.
     /// - Threading: Any thread.
     /// - Cost: Two allocations.
@@ -42,48 +45,48 @@ internal import CScheduler
         unsafe od_semaphore_release(handle)
     }
 
-    /// Takes a permit, waiting in line for one.
+    /// Takes a permit, or waits for one.
     ///
-    /// - Ordering: In the order in which waiters came; what was written before the signal is visible.
+    /// - Ordering: In the order of the calls; writes before the signal are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
+    /// - Cost: One locked instruction if a permit is free; otherwise a sleep in the kernel.
     public func wait() {
         _ = unsafe od_semaphore_wait(handle, .max)
     }
 
-    /// Takes a permit, waiting in line for one, but no longer than `timeout`.
+    /// Takes a permit, or waits for one until `timeout` has passed.
     ///
     ///     guard slots.wait(timeout: .milliseconds(50)) == .success else { return busy() }
     ///
-    /// - Parameter timeout: How long to wait; zero or less only looks.
-    /// - Returns: `.success` with a permit, `.timedOut` without. A signal that came before the time was over
-    ///   is never lost: it was this waiter's or it is the next one's.
-    /// - Ordering: In the order in which waiters came; with a permit, what was written before the signal is visible.
+    /// - Parameter timeout: The maximum time to wait; zero or less only checks.
+    /// - Returns: `.success` with a permit, `.timedOut` without. A signal before the timeout is never lost: either
+    ///   this waiter or the next one gets its permit.
+    /// - Ordering: In the order of the calls; with a permit, writes before the signal are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
+    /// - Cost: One locked instruction if a permit is free; otherwise a sleep in the kernel.
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
-    /// Takes a permit, waiting in line for one until `deadline`.
+    /// Takes a permit, or waits for one until `deadline`.
     ///
     /// - Returns: `.success` with a permit, `.timedOut` without.
-    /// - Ordering: As of ``wait(timeout:)``.
-    /// - Threading: As of ``wait(timeout:)``.
-    /// - Cost: As of ``wait(timeout:)``.
+    /// - Ordering: The same as ``wait(timeout:)``.
+    /// - Threading: The same as ``wait(timeout:)``.
+    /// - Cost: The same as ``wait(timeout:)``.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Takes a permit, suspended in line for one.
+    /// Takes a permit, or suspends the calling task until it gets one.
     ///
     ///     try await connections.wait()
     ///     defer { connections.signal() }
     ///
-    /// - Throws: `CancellationError`, without a permit, when the calling task is cancelled before it has one.
-    /// - Ordering: In the same line as threads.
-    /// - Threading: Blocks no thread.
-    /// - Cost: One locked instruction where there is a permit; else two allocations and a suspension.
+    /// - Throws: `CancellationError`, without a permit, if the calling task is cancelled before it gets one.
+    /// - Ordering: In one wait queue with threads.
+    /// - Threading: Any task; the wait blocks no thread.
+    /// - Cost: One locked instruction if a permit is free; otherwise two allocations and one suspension.
     public func wait() async throws {
         try Task.checkCancellation()
         if unsafe od_semaphore_wait(handle, 0) { return }
@@ -96,23 +99,23 @@ internal import CScheduler
         if !taken { throw CancellationError() }
     }
 
-    /// Gives a permit, to the longest waiter if there is one.
+    /// Returns a permit, and gives it to the longest waiter if there is one.
     ///
-    /// - Returns: Whether somebody waited for it.
-    /// - Ordering: What was written before is visible to who gets the permit.
-    /// - Threading: Any thread, and closures that never waited.
-    /// - Cost: One locked instruction; a futex call where a thread is to be woken.
+    /// - Returns: Whether a waiter got the permit.
+    /// - Ordering: Earlier writes are visible to the waiter that gets the permit.
+    /// - Threading: Any thread, also one that never waited.
+    /// - Cost: One locked instruction; also a futex call if a thread must be woken.
     @discardableResult
     public func signal() -> Bool {
         unsafe od_semaphore_signal(handle)
     }
 
-    /// A task in line.
+    /// A task in the wait queue.
     @safe private final class Waiter: Sendable {
         private let semaphore: CountingSemaphore
-        // Set before the waiter is begun, which is what makes it known to others.
+        // Written before `od_semaphore_wait_async`, which shares the waiter with other threads.
         nonisolated(unsafe) private var continuation: UnsafeContinuation<Bool, Never>?
-        // The engine's waiter, which the engine guards; the pointer is set once, before it is shared.
+        // The engine protects its waiter; the pointer is set once in `init`.
         nonisolated(unsafe) private var waiter: OpaquePointer?
 
         init(for semaphore: CountingSemaphore) {
@@ -125,7 +128,7 @@ internal import CScheduler
             unsafe od_semaphore_waiter_free(waiter)
         }
 
-        /// In line it is kept until it is granted or cancelled.
+        /// Queues the waiter, which stays retained until it gets a permit or is cancelled.
         func begin(_ continuation: UnsafeContinuation<Bool, Never>) {
             unsafe self.continuation = continuation
             let kept = unsafe Unmanaged.passRetained(self)
@@ -156,7 +159,7 @@ internal import CScheduler
 }
 
 extension CountingSemaphore: CustomStringConvertible {
-    /// The semaphore in one line: the permits it has, or how many wait.
+    /// The semaphore in one line: the number of free permits, or of waiters.
     public var description: String {
         let value = unsafe od_semaphore_value(handle)
         return value >= 0 ? "CountingSemaphore (permits: \(value))" : "CountingSemaphore (waiting: \(-value))"

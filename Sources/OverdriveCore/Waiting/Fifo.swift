@@ -1,7 +1,8 @@
-/// What stands in line: first come, first served. Each costs the same however long the line is, which grows where
-/// whoever serves it is slower than those who come. It holds nobody who was served.
+// Owns a first-in, first-out queue in an array. Task handlers and the command call it. It is not thread-safe.
+
+/// A first-in, first-out queue. Each operation takes amortised constant time, and removed elements are released at once.
 package struct Fifo<Element> {
-    // Those before `head` have been served.
+    // The elements before `head` were removed.
     @usableFromInline var places: [Element?] = []
     @usableFromInline var head = 0
 
@@ -26,7 +27,7 @@ package struct Fifo<Element> {
             places.removeAll(keepingCapacity: places.count <= 64)
             head = 0
         } else if head >= 64, head >= places.count / 2 {
-            // Fewer are moved than have been served since the last time.
+            // Amortised: this moves fewer elements than were removed since the last move.
             places.removeFirst(head)
             head = 0
         }

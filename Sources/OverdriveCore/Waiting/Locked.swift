@@ -1,3 +1,6 @@
+// Owns a mutex that survives a fork. The libraries use it instead of `Mutex`. It never blocks a
+// forked child on a lock of its parent.
+
 internal import CScheduler
 public import Synchronization
 
@@ -7,14 +10,17 @@ public import Synchronization
     internal import Musl
 #endif
 
-/// A mutex that a forked child can go on with.
+/// A mutex that a forked child can continue to use.
 ///
-/// `Synchronization.Mutex` it cannot: that names its holder by a thread's number. Who comes to one that another thread of the parent
-/// held ends the process, and so does the child's first thread, which goes by its parent's number, where another one waits for it. Here
-/// the word says in which process its holder is, and what a thread of another process holds is free. The value is as that thread left
-/// it, perhaps between two steps: one of a word is whole, of a collection nothing is known; see ``withLock(orAnew:_:)``.
+/// `Synchronization.Mutex` stores its holder as a thread number. If another thread of the parent held the mutex at the
+/// fork, a child that locks it ends with an error. The child's first thread still uses the parent's thread number. So it
+/// ends with an error, too, when another thread waits for a mutex that it holds.
+///
+/// Here the lock word also identifies the holder's process. A lock that a thread of another process holds counts as
+/// free. Its value is as that thread left it, perhaps half changed: a one-word value is intact, but a collection may
+/// not be. See ``withLock(orAnew:_:)``.
 @safe @usableFromInline package struct Locked<Value>: ~Copyable, Sendable {
-    /// The room for the word, and for the value behind it: the mutex in it is left alone.
+    /// Memory for the lock word, followed by the value. The `Mutex` only provides the memory and is never locked.
     @usableFromInline let room: Mutex<Value>
 
     @inlinable package init(_ value: consuming sending Value) {
@@ -31,8 +37,8 @@ public import Synchronization
         return try unsafe body(&value(behind: word).pointee)
     }
 
-    /// The same with a value that has several words: `anew` takes its place where a thread of another process has left it, perhaps
-    /// between two steps. What it was is not taken apart.
+    /// Calls `body` with the lock held, for values of several words. If a thread of another process has left the
+    /// value, perhaps half changed, `anew` replaces it. The old value is not destroyed.
     package borrowing func withLock<R>(orAnew anew: Value, _ body: (inout Value) -> R) -> R {
         let word = unsafe withUnsafePointer(to: room) { unsafe UnsafeRawPointer($0) }
         let value = unsafe value(behind: word)
@@ -47,21 +53,21 @@ public import Synchronization
     }
 }
 
-/// The words of locks, by their addresses.
+/// The states and transitions of a lock word, which is addressed by pointer.
 ///
-///     0                          acquire -> held
-///     held, this process's own   release -> 0; who goes to sleep -> held + 1
-///     held + 1                   release -> 0, and who sleeps is woken
-///     another process's          acquire -> held
+///     0                     acquire -> held
+///     held by this process  release -> 0; a thread that will sleep -> held + 1
+///     held + 1              release -> 0, and wakes the sleepers
+///     held by another       acquire -> held
 @usableFromInline package enum LockWord {
     @inlinable static var awaited: UInt32 { 1 }
     private static let spins = 100
 
-    /// What the words of locks are that are held: another number in a forked child, before anything else runs there. 0: nobody has
-    /// taken a lock yet.
+    /// The word of a held lock in this process. A forked child changes the number before it runs other code. 0 means
+    /// that no lock has been taken yet.
     @usableFromInline static let held = Atomic<UInt32>(0)
 
-    /// Before the first lock is taken.
+    /// Initialises the static variables before the first lock is taken.
     @usableFromInline @inline(never)
     static func begin() -> UInt32 {
         _ = (unsafe beds, isCounting)
@@ -77,10 +83,10 @@ public import Synchronization
         return isTold
     }()
 
-    /// Takes the lock, perhaps from a thread of another process: whether that is so.
+    /// Takes the lock. Returns whether it was taken from a thread of another process.
     @inlinable @inline(__always)
     package static func acquire(_ address: UnsafeRawPointer) -> Bool {
-        var mine = held.load(ordering: .relaxed)  // relaxed, all of them: it stays as it is while there are threads
+        var mine = held.load(ordering: .relaxed)  // Relaxed throughout: the value is constant while the process has threads
         if mine == 0 { mine = begin() }
         let word = unsafe address.assumingMemoryBound(to: Atomic<UInt32>.self)
         let isMine = unsafe word.pointee.compareExchange(
@@ -92,7 +98,7 @@ public import Synchronization
     static func acquireHeld(_ word: UnsafePointer<Atomic<UInt32>>, _ mine: UInt32) -> Bool {
         var rounds = 0
         while true {
-            let found = unsafe word.pointee.load(ordering: .relaxed)  // relaxed: the exchanges decide
+            let found = unsafe word.pointee.load(ordering: .relaxed)  // Relaxed: the exchanges below decide
             rounds += 1
             if found & ~awaited != mine {
                 if unsafe word.pointee.compareExchange(
@@ -114,14 +120,14 @@ public import Synchronization
 
     // MARK: - Sleeping
 
-    /// Where those sleep whose words have some address in common.
+    /// The sleeping place for all lock words whose addresses share a hash.
     @unsafe private struct Bed {
         var mutex = unsafe pthread_mutex_t(), isFree = pthread_cond_t()
     }
     private static let bedCount = 64
     private nonisolated(unsafe) static let beds = {
         let beds = UnsafeMutablePointer<Bed>.allocate(capacity: bedCount)
-        unsafe beds.initialize(repeating: Bed(), count: bedCount)  // zeros are what the C library's initialisers are
+        unsafe beds.initialize(repeating: Bed(), count: bedCount)  // zeros equal the static initialisers of the C library
         return unsafe beds
     }()
 
@@ -131,12 +137,12 @@ public import Synchronization
 
     private static func sleep(while word: UnsafePointer<Atomic<UInt32>>, is value: UInt32) {
         let bed = unsafe bed(of: word)
-        // Who is cancelled (pthread_cancel) ends at a place of the program's, and not here, with the bed's mutex.
+        // Disable pthread_cancel here, so that a cancelled thread never ends with the bed's mutex held.
         var state: Int32 = 0
         unsafe pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
         defer { pthread_setcancelstate(state, nil) }
         unsafe pthread_mutex_lock(&bed.pointee.mutex)
-        // Ended by: a release, which wakes with the bed's mutex held.
+        // The wait ends with a release of the lock, which broadcasts with the bed's mutex held.
         if unsafe word.pointee.load(ordering: .relaxed) == value { unsafe pthread_cond_wait(&bed.pointee.isFree, &bed.pointee.mutex) }
         unsafe pthread_mutex_unlock(&bed.pointee.mutex)
     }
@@ -150,8 +156,9 @@ public import Synchronization
     }
 }
 
-/// A value that a continuation takes from one thread to another, in an order that Swift's runtime makes with atomics of its own,
-/// which the thread sanitizer does not see. `token` is any object that both know. Nothing where that does not watch.
+/// Tells the thread sanitizer about a value that a continuation hands from one thread to another. The runtime orders
+/// the two threads with atomics that the sanitizer does not see. `token` is any object that both threads know.
+/// Without the sanitizer, the calls do nothing.
 enum Handoff {
     @inline(__always) static func sends(by token: AnyObject) {
         #if THREAD_SANITIZER

@@ -1,6 +1,9 @@
+// Owns groups: counters of running work that threads and tasks can wait for. Programs and most calls of a queue use
+// them. A group never runs work itself.
+
 internal import CScheduler
 
-/// Counts work that is under way, so that somebody can wait for all of it.
+/// Counts running work, so that threads and tasks can wait for all of it.
 ///
 ///     let group = WaitGroup()
 ///     for file in files {
@@ -8,23 +11,23 @@ internal import CScheduler
 ///     }
 ///     group.wait()
 ///
-/// A group may be used again at once, by any number of threads and queues, and waited for by several.
+/// A group may be used again immediately, by any number of threads and queues. Several threads may wait for it.
 ///
-/// - Ordering: What the closures wrote is visible after `wait()` returns and in notifications.
-/// - Threading: Safe from any thread.
+/// - Ordering: Writes of the closures are visible after `wait()` returns and in notifications.
+/// - Threading: Any thread.
 @safe public final class WaitGroup: Sendable {
-    // The engine's group is safe to share between threads; the pointer never changes.
+    // The engine's group is thread-safe, and the pointer never changes.
     nonisolated(unsafe) let handle: OpaquePointer
 
-    /// How a wait with a deadline ended.
+    /// The result of a wait with a timeout or deadline.
     public enum WaitResult: Sendable {
-        /// Everybody has left.
+        /// The group became empty.
         case success
-        /// The time was over before.
+        /// The timeout passed before the group was empty.
         case timedOut
     }
 
-    /// A group in which nothing is under way.
+    /// Creates an empty group.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
@@ -40,48 +43,48 @@ internal import CScheduler
         unsafe od_group_release(handle)
     }
 
-    /// Counts one piece of work that is not a queue's closure. It ends with ``leave()``.
+    /// Counts one piece of work that is not a closure of a queue. It ends with ``leave()``.
     ///
-    /// - Ordering: Who waits from here on waits for the ``leave()`` that belongs to it.
+    /// - Ordering: Later waits wait for the matching ``leave()``.
     /// - Threading: Any thread.
     /// - Cost: One locked instruction.
     public func enter() {
         unsafe od_group_enter(handle)
     }
 
-    /// Ends what ``enter()`` began. Traps when nothing was entered.
+    /// Ends the work that ``enter()`` has counted. Traps if the group is empty.
     ///
-    /// - Ordering: What was written before is visible to who waited. Notifications are submitted before waiters wake.
-    /// - Threading: Any thread; the one that leaves last submits the notifications.
-    /// - Cost: One locked instruction; when it was the last, waking who waits.
+    /// - Ordering: Earlier writes are visible to waiters. Notifications are submitted before waiters wake.
+    /// - Threading: Any thread; the thread that leaves last submits the notifications.
+    /// - Cost: One locked instruction; the last call also wakes the waiters.
     public func leave() {
         unsafe od_group_leave(handle)
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until the group is empty.
     ///
-    /// - Ordering: What the closures wrote is visible. It ends at the first moment in which nothing is under way,
-    ///   whatever is entered next.
-    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that waits for a group in which it is
-    ///   counted waits for ever.
-    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    /// - Ordering: Writes of the closures are visible. The wait ends at the first moment at which the group is empty,
+    ///   even if other threads enter the group again.
+    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that the group counts must not wait for
+    ///   the group, because the wait never ends.
+    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
     public func wait() {
         _ = unsafe od_group_wait(handle, .max)
     }
 
-    /// Waits until nothing is under way, but no longer than `timeout`.
+    /// Waits until the group is empty, or until `timeout` has passed.
     ///
-    /// - Parameter timeout: How long to wait; zero or less only looks.
-    /// - Returns: `.success`, or `.timedOut` when something still was under way.
-    /// - Ordering: After `.success` what the closures wrote is visible.
+    /// - Parameter timeout: The maximum time to wait; zero or less only checks.
+    /// - Returns: `.success`, or `.timedOut` if the group was not empty.
+    /// - Ordering: After `.success`, writes of the closures are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
-    /// The same for a group that was entered by hand for what was submitted to `queue`, in `qos`: the waiter's
-    /// quality of service overrides that one's too.
+    /// Waits for a group that was entered manually for work on `queue` in `qos`, and raises that work to the waiter's
+    /// quality of service.
     package func wait(
         overriding queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
     ) -> WaitResult {
@@ -94,8 +97,8 @@ internal import CScheduler
         }
     }
 
-    /// The same for a queue that the caller has no right to keep: it is asked for again for each part of the wait,
-    /// each as long as the ones before together, and at most a second.
+    /// Waits like ``wait(overriding:_:timeout:)`` for a queue that the caller must not retain for long. The wait is
+    /// divided into parts of 20 ms to 1 s, and `queue` is called again for each part.
     func wait(
         overridingWeak queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
     ) -> WaitResult {
@@ -110,27 +113,27 @@ internal import CScheduler
         return wait(overriding: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
     }
 
-    /// Waits until nothing is under way, but no longer than until `deadline`.
+    /// Waits until the group is empty, or until `deadline`.
     ///
-    /// - Parameter deadline: When to give up; one in the past only looks.
-    /// - Returns: `.success`, or `.timedOut` when something still was under way.
-    /// - Ordering: After `.success` what the closures wrote is visible.
-    /// - Threading: As of ``wait(timeout:)``.
-    /// - Cost: As of ``wait(timeout:)``.
+    /// - Parameter deadline: The end of the wait; a past time only checks.
+    /// - Returns: `.success`, or `.timedOut` if the group was not empty.
+    /// - Ordering: After `.success`, writes of the closures are visible.
+    /// - Threading: The same as ``wait(timeout:)``.
+    /// - Cost: The same as ``wait(timeout:)``.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Suspends until nothing is under way.
+    /// Suspends the calling task until the group is empty.
     ///
-    /// It does not end early when the calling task is cancelled: what the group counts is still under way.
+    /// Cancellation of the task does not end the wait early, because the counted work still runs.
     ///
-    /// - Ordering: What the closures wrote is visible.
-    /// - Threading: Any task; no thread is held.
-    /// - Cost: One allocation and a suspension.
+    /// - Ordering: Writes of the closures are visible.
+    /// - Threading: Any task; the wait holds no thread.
+    /// - Cost: One allocation and one suspension.
     public func wait() async {
         await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            // The caller keeps the group until it is resumed.
+            // The suspended caller retains the group until it resumes.
             whenEmpty { [unowned(unsafe) self] in
                 unsafe Handoff.sends(by: self)
                 unsafe continuation.resume()
@@ -139,41 +142,40 @@ internal import CScheduler
         Handoff.received(by: self)
     }
 
-    /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
+    /// Submits `body` to `queue` when the group is empty, or at once if it already is.
     ///
     ///     group.notify(on: .main) { show(results) }
     ///
-    /// Any number of notifications may wait. Each is submitted once, when the group is next empty. The group may be
-    /// used again before that.
+    /// Any number of notifications may wait. Each is submitted once, when the group next becomes empty. The group may
+    /// be used again before that.
     ///
     /// - Parameters:
-    ///   - queue: Where `body` runs.
-    ///   - qos: Raises `body` above the queue's own quality of service.
-    ///   - flags: How `body` is submitted: ``TaskQueue/Flags/barrier`` has it run alone in the queue.
-    ///     ``TaskQueue/Flags/inheritQoS`` is about who calls this, not about who leaves last.
-    ///   - body: What to run then. A group that goes away while something is under way that never leaves does
-    ///     not run it.
+    ///   - queue: The queue that runs `body`.
+    ///   - qos: Raises `body` above the queue's quality of service.
+    ///   - flags: The options of the submission, such as ``TaskQueue/Flags/barrier``. ``TaskQueue/Flags/inheritQoS``
+    ///     refers to the caller, not to the thread that leaves last.
+    ///   - body: Runs once. If the group is released before it is empty, `body` does not run.
     /// - Ordering: Notifications are submitted in the order of the calls. Writes of the group's closures are visible
     ///   to them.
     /// - Threading: Any thread.
-    /// - Cost: One allocation; the thread that leaves last submits them.
+    /// - Cost: One allocation; the thread that leaves last submits the notifications.
     public func notify(
         on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
         execute body: sending @escaping () -> Void
     ) {
-        // The closure is handed from here to the queue, once.
+        // Only the queue gets the closure, once.
         nonisolated(unsafe) let body = body
         let asked = TaskQueue.QoS.asked(qos, flags)
         let terms = flags.subtracting([.inheritQoS, .noQoS])
         whenEmpty { queue.async(qos: asked, flags: terms) { unsafe body() } }
     }
 
-    /// Submits `item` to `queue` once, when nothing is under way: at once if nothing is.
+    /// Submits `item` to `queue` when the group is empty, or at once if it already is.
     ///
     /// - Parameters:
-    ///   - queue: Where the item runs.
-    ///   - item: What to submit then. When it is cancelled before, nothing runs.
-    /// - Ordering: As of ``notify(on:qos:flags:execute:)``.
+    ///   - queue: The queue that runs the item.
+    ///   - item: The item to submit then. A cancelled item does not run.
+    /// - Ordering: The same as ``notify(on:qos:flags:execute:)``.
     /// - Threading: Any thread.
     /// - Cost: Two allocations; the thread that leaves last submits the item.
     public func notify(on queue: TaskQueue, execute item: WorkItem) {
@@ -187,7 +189,7 @@ internal import CScheduler
 }
 
 extension WaitGroup: CustomStringConvertible {
-    /// The group in one line: how much is under way.
+    /// The group in one line, with the number of pending pieces of work.
     public var description: String {
         unsafe "WaitGroup (\(od_group_pending(handle)) pending)"
     }
