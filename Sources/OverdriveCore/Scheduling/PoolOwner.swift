@@ -1,14 +1,16 @@
+// Owns the link from an engine pool to its `Scheduler`. The engine retains it. It never retains the scheduler.
+
 internal import CScheduler
 
-/// What a pool knows of the scheduler that it belongs to.
+/// The scheduler of a pool, as a weak reference.
 ///
-/// A pool outlives its scheduler by the closures that were submitted before, one of which may hold the
-/// scheduler's last reference. So the pool holds this, and this does not hold the scheduler.
+/// A pool may outlive its scheduler until its last closures have run, and one of these may hold the last reference to
+/// the scheduler. So the pool retains this object, and this object does not retain the scheduler.
 @safe final class PoolOwner: Sendable {
-    // Written before the pool's first job; reading a weak reference is safe from any thread.
+    // Written before the pool's first job. Reading a weak reference is thread-safe.
     nonisolated(unsafe) private(set) weak var scheduler: Scheduler?
 
-    /// For the jobs of Swift tasks, which keep their executor alive. Written likewise.
+    /// The executor for Swift tasks, whose jobs keep it alive. Written before the pool's first job.
     nonisolated(unsafe) private(set) var executor: UnownedTaskExecutor?
 
     func belong(to scheduler: Scheduler) {
@@ -16,13 +18,13 @@ internal import CScheduler
         unsafe executor = scheduler.asUnownedTaskExecutor()
     }
 
-    /// Of the pool whose worker, or helper, the calling thread is.
+    /// The owner object of the pool whose worker or helper the calling thread is.
     static var current: PoolOwner? {
         unsafe od_pool_current_owner().map { unsafe Unmanaged<PoolOwner>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 
 extension Scheduler {
-    /// The scheduler whose closure the calling thread runs, unless it is gone.
+    /// The scheduler whose closure the calling thread runs; nil if it has been released.
     static var current: Scheduler? { unsafe PoolOwner.current?.scheduler }
 }

@@ -1,7 +1,10 @@
+// Owns the diagnostic snapshot of a scheduler and its text. Programs and diagnosis threads call it. It never
+// stops a worker.
+
 internal import CScheduler
 
 extension Scheduler {
-    /// A snapshot of a scheduler, for finding out why nothing makes progress.
+    /// A snapshot of a scheduler's workers and queues, for diagnosing a hang.
     ///
     ///     print(scheduler.dump())
     ///     // Scheduler "render": 2 workers, 14 closures waiting
@@ -9,67 +12,67 @@ extension Scheduler {
     ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
     ///     //   queue "tiles" (serial, default): 11 pending, 1 running
     ///
-    /// If a closure waits for one that waits too, a line shows the whole chain. If closures wait for each other in a
+    /// If a closure waits for one that also waits, a line shows the whole chain. If closures wait for each other in a
     /// circle, another line names the deadlock:
     ///
     ///     // chain: worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"
     ///     // deadlock: worker 0 in "a" waits for worker 1 in "b", which waits for worker 0
     public struct Dump: Sendable, CustomStringConvertible {
-        /// One worker.
+        /// The state of one worker.
         public struct Worker: Sendable, Hashable {
-            /// The state of a worker.
+            /// The activity of a worker.
             public enum Activity: Sendable, Hashable {
-                /// It looks for work, or sleeps.
+                /// The worker searches for work, or sleeps.
                 case idle
-                /// It runs a closure of the queue with this label, which has taken this long at least; see ``Worker/atMost``.
+                /// It runs a closure of the queue with this label, for at least this time; see ``Worker/atMost``.
                 case runs(queue: String, atLeast: Duration)
-                /// Its closure has said that it waits, for this long, so another worker has its place; see ``Worker/waitsFor``.
+                /// Its closure blocks for at least this time, so a spare may run; see ``Worker/waitsFor``.
                 case blocks(queue: String, atLeast: Duration)
-                /// It is one more than may run now.
+                /// It is a parked spare, beyond the number of workers that may run now.
                 case spare
             }
 
-            /// Its number in the scheduler, which its thread's name ends with.
+            /// The worker's number in the scheduler; the thread's name ends with it.
             public let index: Int
-            /// The kernel's number of its thread; 0: that is just beginning.
+            /// The kernel's thread ID; 0 while the thread starts.
             public let threadID: Int
-            /// The kernel's number of its NUMA node.
+            /// The kernel's number of the worker's NUMA node.
             public let node: Int
             /// The worker's activity.
             public let activity: Activity
-            /// The longest possible run time of the current closure. It equals the time in
-            /// ``activity-swift.property``, unless the worker noted the time some closures earlier and nothing has
-            /// looked since.
+            /// The maximum run time of the current closure. It equals the time in ``activity-swift.property`` in most
+            /// cases. The times differ if the worker noted the time some closures earlier, and no thread has read the
+            /// state since.
             public let atMost: Duration?
-            /// The object of the closure's wait, as in `in sync on "tiles"`.
+            /// The object for which the closure waits, as in `in sync on "tiles"`.
             public let waitsFor: String?
-            /// The label of the queue that this names.
+            /// The label of the queue in ``waitsFor``.
             let waitsAt: String?
-            /// Which queue that is, and which one its closure is of: labels may be alike. 0: none.
+            /// The IDs of that queue and of the closure's own queue, since labels may be equal; 0 for none.
             let waitsAtID, queueID: UInt
-            /// Closures that it has run.
+            /// The number of closures that the worker has run.
             public let executed: Int
-            /// Closures that wait in its own deques.
+            /// The number of closures in the worker's deques.
             public let waiting: Int
         }
 
-        /// One queue that has closures pending, or is suspended.
+        /// The state of one queue that has pending closures, or is suspended.
         public struct Queue: Sendable, Hashable {
             /// The queue's label.
             public let label: String
-            /// How much its closures matter.
+            /// The quality of service of its closures.
             public let qos: TaskQueue.QoS
-            /// How many run at a time, or ``TaskQueue/unlimited``.
+            /// The maximum number of concurrent closures, or ``TaskQueue/unlimited``.
             public let maxConcurrentTaskCount: Int
-            /// Whether nothing on it starts until it is resumed.
+            /// Whether the queue is suspended.
             public let isSuspended: Bool
-            /// False for one that waits for ``TaskQueue/activate()``.
+            /// False until ``TaskQueue/activate()``, for a queue that was created inactive.
             public let isActive: Bool
-            /// Closures submitted and not done, running ones included.
+            /// The number of submitted closures that have not finished, including running ones.
             public let pending: Int
             /// The number of these closures that have started.
             public let running: Int
-            /// Which queue it is.
+            /// The ID of the queue.
             let id: UInt
         }
 
@@ -77,35 +80,36 @@ extension Scheduler {
         public let name: String
         /// The workers whose threads exist.
         public let workers: [Worker]
-        /// The queues that hold something, the first 1,000 of them.
+        /// The queues with pending closures or a suspension, at most 1,000 of them.
         public let queues: [Queue]
-        /// How many queues hold something.
+        /// The number of queues with pending closures or a suspension.
         public let queueCount: Int
-        /// Closures that came from outside and no worker has taken yet.
+        /// The number of closures from external threads that no worker has taken yet.
         public let waiting: Int
-        /// Circles of workers, by ``Worker/index``. Each worker's closure waits for a queue that the next worker
-        /// holds; the last one waits for the first. Each was found waiting in two looks in a row.
+        /// Circles of waiting workers, by ``Worker/index``. The closure of each worker waits for a queue that the
+        /// next worker holds; the last one waits for the first. Two consecutive reads have found each of these waits.
         ///
         /// The search covers `sync` and waits for all closures of a queue, between closures on workers of one
         /// scheduler. It does not cover groups, semaphores, locks or other threads. It finds no circle through a
-        /// thread in `sync`, or through a queue with a free place.
+        /// thread in `sync`, or through a queue with a free slot.
         public let deadlocks: [[Int]]
-        /// Chains of three workers or more, by ``Worker/index``: each one's closure waits for a queue that the next one
-        /// holds. The last one waits for none of these, and is what to look at.
+        /// Chains of at least three workers, by ``Worker/index``: each closure waits for a queue that the next worker
+        /// holds. The last worker waits for none of these; examine it first.
         public let waitChains: [[Int]]
     }
 
-    /// Looks at every worker and queue.
+    /// Reads the state of every worker and queue.
     ///
-    /// - Returns: What was true while it looked; nothing is stopped for it.
-    /// - Ordering: Each worker and queue is looked at on its own, one after another: no moment of all of them.
-    /// - Threading: Any thread, closures and signal-driven diagnosis threads included; not signal handlers.
-    /// - Cost: Microseconds for each worker and each queue that the process ever had at once.
+    /// - Returns: The states at the time of the reads; no worker is stopped.
+    /// - Ordering: Workers and queues are read one after another, so the snapshot has no single moment.
+    /// - Threading: Any thread, including closures and diagnosis threads that a signal wakes; not signal handlers.
+    /// - Cost: Some microseconds for each worker, and for each queue up to the maximum that ever existed at once.
     public func dump() -> Dump {
         let (queues, queueCount) = reportedQueues()
         let workers = reportedWorkers()
         let waits = Waits(of: workers, at: queues)
-        // A circle of two looks at two moments may be none; one whose waits have outlasted both is.
+        // The reads of two workers have different times, so a circle is reported only if its waits last until a
+        // second read.
         let lasting = waits.circles.isEmpty ? [] : waits.circles(lastingIn: reportedWorkers())
         return unsafe Dump(
             name: name, workers: workers, queues: queues, queueCount: queueCount,
@@ -161,7 +165,7 @@ extension Scheduler.Dump.Worker {
         }
     }
 
-    /// - Parameter others: Among whom those are that it may wait for.
+    /// - Parameter others: The workers for which this one may wait.
     fileprivate func line(among others: [Self]) -> String {
         let doing =
             switch activity {
@@ -174,7 +178,7 @@ extension Scheduler.Dump.Worker {
         return "  worker \(index) (\(thread)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
     }
 
-    /// What it waits for, and which workers run closures of the queue that this names.
+    /// Returns the object of the wait, and the workers that run closures of the queue in question.
     private func whom(among others: [Self]) -> String {
         guard let waitsFor else { return "" }
         let runners = holders(among: others)
@@ -212,7 +216,7 @@ extension Scheduler.Dump.Queue {
 }
 
 extension Scheduler.Dump {
-    /// The whole in lines, as above.
+    /// The whole snapshot as lines of text, as in the example.
     public var description: String {
         func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let queued = waiting + workers.reduce(0) { $0 + $1.waiting }
@@ -228,7 +232,7 @@ extension Scheduler.Dump {
 }
 
 extension Scheduler.Dump {
-    /// `worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"`.
+    /// Returns a path such as `worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"`.
     private func path(_ chain: [Int]) -> String {
         let names = chain.map { index in
             let queue = workers.first { $0.index == index }?.queueOfClosure ?? ""
@@ -238,19 +242,19 @@ extension Scheduler.Dump {
     }
 }
 
-/// What is known of how long something takes.
+/// Returns a duration, or its range if the bounds differ by 10 ms or more.
 private func seconds(from least: Duration, to most: Duration) -> String {
     if most - least < .milliseconds(10) { return seconds(most) }
     return least < .milliseconds(10) ? "up to \(seconds(most))" : "\(seconds(least)) to \(seconds(most))"
 }
 
-/// With two digits after the point.
+/// Returns a duration in seconds with two decimal places.
 private func seconds(_ time: Duration) -> String {
     let hundredths = Int(time / .milliseconds(10))
     return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) s"
 }
 
-/// The text of a label, which the engine keeps as an array of bytes with a zero at its end.
+/// Returns the text of a label, which the engine stores as a zero-terminated byte array.
 private func string<Label>(of label: Label) -> String {
     unsafe withUnsafeBytes(of: label) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

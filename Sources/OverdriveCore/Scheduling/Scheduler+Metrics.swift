@@ -1,7 +1,9 @@
+// Owns the public counters of a scheduler. Programs and OverdriveMetrics read them. Reading never stops a worker.
+
 internal import CScheduler
 
 extension Scheduler {
-    /// Counts of the workers' activity since the start. They are exact while nothing runs, and close otherwise.
+    /// Counters of all workers since the start. They are exact while no closure runs, and approximate otherwise.
     ///
     /// - Cost: Reads some cache lines of each worker.
     public var metrics: Metrics {
@@ -10,42 +12,42 @@ extension Scheduler {
         return Metrics(metrics)
     }
 
-    /// Counts over all workers since the scheduler was made.
+    /// Counters over all workers since the creation of the scheduler.
     public struct Metrics: Sendable, Equatable {
         /// Closures and jobs that ran to their end.
         public let executed: Int
-        /// Closures that a cancel or a shutdown kept from running.
+        /// Closures that never ran because of a cancel or a shutdown.
         public let cancelled: Int
-        /// The executed closures that ran on their submitter because the queue was full, or on a thread that waited
-        /// for them.
+        /// The executed closures that ran on their submitter because of a full queue, or on a thread that waited for
+        /// them.
         public let ranOnCallers: Int
-        /// Closures taken from other workers: of the same node, of the nearest other node, farther away.
+        /// Stolen closures by distance of the victim: same node, nearest other node, farther nodes.
         public let stolen: [Int]
-        /// The steals that moved them, by the same distances.
+        /// Steal operations by the same distances; one operation may move several closures.
         public let steals: [Int]
         /// Branches of `join`, `invoke` and loops that ran on another thread than the one that forked them.
         public let stolenForks: Int
-        /// Sweeps over all other workers that found nothing.
+        /// Searches through all other workers that found no work.
         public let failedSteals: Int
-        /// Closures that came from outside the workers, and the batches they came in.
+        /// Closures from external threads, and the number of batches in which workers took them.
         public let injectorClosures, injectorBatches: Int
-        /// Times a worker went to sleep.
+        /// The number of times that a worker went to sleep.
         public let parks: Int
-        /// Wakes that found work, and wakes that found none.
+        /// Wakes after which the worker found work, and wakes after which it found none.
         public let usefulWakes, spuriousWakes: Int
-        /// Closures that met a suspended or limited queue on their way.
+        /// Closures that a suspended or limited queue delayed.
         public let diverted: Int
-        /// Times a worker's own queue had to grow.
+        /// The number of times that a worker's deque grew.
         public let dequeGrowths: Int
-        /// Grace periods of the whole process.
+        /// RCU grace periods of the whole process.
         public let gracePeriods: Int
-        /// Threads that were started, and that could not be.
+        /// Threads that were started, and thread starts that failed.
         public let threadsStarted, threadFailures: Int
-        /// The most spare workers at once, and how often their cap was reached.
+        /// The maximum number of spares at once, and the number of times that their limit was reached.
         public let mostSpares, spareCapReached: Int
-        /// Refused calls (such as pinning) that were done without.
+        /// Refused system calls (such as pinning) without which the scheduler continued.
         public let warnings: Int
-        /// The number of workers now, and how many are awake or could be, spare ones included.
+        /// The current number of workers, and of workers that are or may be awake, spares included.
         public let workers, active: Int
 
         init(_ m: od_metrics) {

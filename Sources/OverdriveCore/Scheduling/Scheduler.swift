@@ -1,21 +1,24 @@
+// Owns the public scheduler object: creation, settings and shutdown. Programs call it. It never runs a closure
+// itself.
+
 internal import CScheduler
 internal import Dispatch
 internal import Synchronization
 
-/// A pool of workers that steal work from each other, as many as the machine gives this process.
+/// Runs closures on a pool of work-stealing workers, by default as many as the process may use CPUs.
 ///
 ///     let scheduler = try Scheduler(workers: 4, name: "render")
 ///     let queue = TaskQueue(scheduler: scheduler)
 ///     await withTaskExecutorPreference(scheduler) { await renderAll() }
 ///
-/// A scheduler has no thread before its first work and uses no CPU while it is idle. Unless it is told how
-/// many workers to have, it follows the process's affinity mask, cpuset and control-group quota, and changes
-/// of these within a second of activity. One that nobody holds any more runs what was submitted to it, and is gone then; who
-/// lets go of it does not wait for that: `shutdown(timeout:)` does.
+/// A scheduler starts no thread before its first work and uses no CPU while it is idle. Without a fixed number of
+/// workers, it follows the process's affinity mask, cpuset and cgroup quota. Changes take effect within a second of
+/// activity. A scheduler without references still runs its pending closures, and is then released. The releasing
+/// thread does not wait for them; use ``shutdown(timeout:)-(Duration)`` to wait.
 ///
-/// - Threading: Safe from any thread.
+/// - Threading: Any thread.
 @safe public final class Scheduler: Sendable {
-    // The engine's pool is safe to share between threads; the pointer never changes.
+    // The engine's pool is thread-safe, and the pointer never changes.
     nonisolated(unsafe) let handle: OpaquePointer
 
     /// The scheduler's name in thread names and messages.
@@ -23,28 +26,29 @@ internal import Synchronization
 
     private let isShared: Bool
 
-    // The pool's as well, from which it is taken when that is gone.
+    // Also retained by the pool, and released after the pool has been freed.
     private let owner: PoolOwner
 
-    /// The process's scheduler, started at first use.
+    /// The process's scheduler, created at its first use.
     ///
     /// `OVERDRIVE_WORKERS` (1 to 1024), `OVERDRIVE_SPARES` (0 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core,
     /// automatic) configure it. An invalid value is ignored, with a warning; see ``onWarning(_:)``.
     public static let shared = Scheduler()
 
-    /// What ``setUpShared(spareWorkers:)`` has set, until ``shared`` is there.
+    /// The setting of ``setUpShared(spareWorkers:)``, until ``shared`` is created.
     private enum SharedSetUp { case open(spareWorkers: Int), done }
     private static let sharedSetUp = Locked(SharedSetUp.open(spareWorkers: 64))
 
-    /// Sets how many spare workers ``shared`` has at most, before its first use.
+    /// Sets the maximum number of spare workers of ``shared``, before its first use.
     ///
     ///     try Scheduler.setUpShared(spareWorkers: 256) // at the start of main
     ///
-    /// `OVERDRIVE_SPARES` has the last word. Called once ``shared`` has been used it traps.
+    /// `OVERDRIVE_SPARES` takes precedence. A call after the first use of ``shared`` traps.
     ///
-    /// - Parameter spareWorkers: The most spare workers while closures wait, 0 to 1024. The default is 64.
+    /// - Parameter spareWorkers: The maximum number of spare workers while closures block, 0 to 1024. The default is
+    ///   64.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
-    /// - Ordering: Before the first use of ``shared``, of whatever thread.
+    /// - Ordering: Before the first use of ``shared`` by any thread.
     /// - Threading: Any thread.
     /// - Cost: One lock; no thread is started.
     public static func setUpShared(spareWorkers: Int) throws(SchedulerError) {
@@ -59,31 +63,31 @@ internal import Synchronization
 
     /// The CPUs on which workers may run.
     public enum Placement: Int32, Sendable, CaseIterable {
-        /// The kernel moves workers as it likes.
+        /// The kernel moves workers freely.
         case none = 0
         /// Each worker stays on the CPUs of one NUMA node.
         case node = 1
-        /// Each worker stays on one CPU, and so do the threads and processes that closures start.
+        /// Each worker stays on one CPU. Threads and processes that closures start inherit this CPU.
         case core = 2
-        /// Like `node` where there are several nodes and the process owns its CPUs, else like `none`.
+        /// Like `node` if there are several nodes and the process owns its CPUs, otherwise like `none`.
         case automatic = 3
     }
 
-    /// Makes a separate scheduler.
+    /// Creates a separate scheduler.
     ///
     /// - Parameters:
-    ///   - workers: How many workers, 1 to 1024; nil follows the machine's limits.
-    ///   - placement: Where workers may run.
-    ///   - name: For thread names (10 bytes of it show) and messages.
-    ///   - stackSize: Bytes of address space for each worker's stack, 64 KiB to 64 GiB. It is touched
-    ///     lazily, so a large one costs nothing until it is used.
-    ///   - spareWorkers: The most spare workers while closures block, 0 to 1024. If more closures wait for others (in
-    ///     `sync`, `wait`, `blocking`), these may never get a worker. A warning after a second names the waiting
-    ///     closures; see ``onWarning(_:)``.
+    ///   - workers: The number of workers, 1 to 1024; nil follows the machine's limits.
+    ///   - placement: The CPUs on which workers may run.
+    ///   - name: The name in messages and in thread names, which show 10 bytes of it.
+    ///   - stackSize: The address space of each worker's stack, 64 KiB to 64 GiB, in bytes. Memory is allocated at
+    ///     the first touch, so a large stack costs nothing until its use.
+    ///   - spareWorkers: The maximum number of spare workers while closures block, 0 to 1024. If more closures wait
+    ///     for others (in `sync`, `wait`, `blocking`), these may never get a worker. A warning after a second names
+    ///     the waiting closures; see ``onWarning(_:)``.
     /// - Throws: ``SchedulerError`` if an argument is out of range or an allocation fails.
-    /// - Ordering: None: threads come with the first closure.
+    /// - Ordering: None; threads start with the first closure.
     /// - Threading: Any thread.
-    /// - Cost: Reads the machine's limits, 0.2 to 1 ms; starts no thread.
+    /// - Cost: Reads the machine's limits in 0.2 to 1 ms; starts no thread.
     public convenience init(
         workers: Int? = nil,
         placement: Placement = .automatic,
@@ -119,7 +123,7 @@ internal import Synchronization
         }
         guard let problem else { return }
         let sentence = "\(problem.message) The default applies."
-        // Who takes it may use `shared`, which is there when this returns, and so must not be called on this thread.
+        // The warning handler may use `shared`, which is not initialised yet, so it must run on another thread.
         if isWarningTaken { DispatchQueue.global().async { warn(sentence) } } else { warn(sentence) }
     }
 
@@ -133,7 +137,8 @@ internal import Synchronization
     }
 
     deinit {
-        // The pool finishes what was submitted: elsewhere, where it has threads, so that who lets go waits for nobody.
+        // The pool finishes its pending closures. If it has threads, this runs elsewhere, so that the release never
+        // waits.
         nonisolated(unsafe) let pool = unsafe handle
         let owner = unsafe Unmanaged.passUnretained(owner)
         let free = { @Sendable in
@@ -158,24 +163,24 @@ internal import Synchronization
         return unsafe pool
     }
 
-    /// How many workers run at most, not counting spare ones that stand in for blocked ones.
+    /// The maximum number of running workers, without the spares that replace blocked ones.
     public var workerCount: Int {
         unsafe Int(od_pool_workers(handle))
     }
 
-    /// Changes the number of workers while they run.
+    /// Changes the number of workers at run time.
     ///
-    /// - Parameter count: 1 to 1024; nil follows the machine's limits again.
+    /// - Parameter count: The number of workers, 1 to 1024; nil follows the machine's limits again.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
-    /// - Ordering: Workers beyond the number go when they have done what they are at; what waits in their lines is
-    ///   taken by others.
+    /// - Ordering: Surplus workers finish their current closures and stop. Other workers take the closures in their
+    ///   deques.
     /// - Threading: Any thread.
-    /// - Cost: A lock, and a look at the machine's limits for nil; threads are started as work comes.
+    /// - Cost: One lock; nil also reads the machine's limits. Threads start when work arrives.
     public func setWorkerCount(_ count: Int?) throws(SchedulerError) {
         _ = unsafe od_pool_set_workers(handle, try Scheduler.checked(workers: count))
     }
 
-    /// The engine's number: 0 follows the machine's limits.
+    /// Converts a number of workers to the engine's value, where 0 follows the machine's limits.
     private static func checked(workers: Int?) throws(SchedulerError) -> Int32 {
         guard let workers else { return 0 }
         guard (1...1024).contains(workers) else {
@@ -191,30 +196,29 @@ internal import Synchronization
         return Int32(spareWorkers)
     }
 
-    /// Whether the calling thread is one of this scheduler's workers.
+    /// Whether the calling thread is a worker of this scheduler.
     public var isCurrent: Bool {
         unsafe od_pool_is_worker(handle)
     }
 
-    /// Stops the scheduler: runs what was submitted until the timeout, then cancels the rest.
+    /// Stops the scheduler: runs the pending closures until the timeout, then cancels the rest.
     ///
     ///     let report: ShutdownReport = scheduler.shutdown(timeout: .seconds(5))
     ///     print(report.cancelled) // 0
     ///
-    /// Closures in a suspended queue are cancelled when nothing else is left to run. So are closures behind a thread
-    /// in `sync`, or behind a task that holds the queue across an `await`.
+    /// Closures in a suspended queue are cancelled when no other closure is left to run. The same holds for closures
+    /// behind a thread in `sync`, or behind a task that holds the queue across an `await`.
     ///
     /// - Parameter timeout: The time for which closures may continue. The call returns at most 50 ms later. It takes
     ///   longer if the release of cancelled closures does, or if the kernel has preempted a thread during a
     ///   submission.
-    /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
-    ///   report; while the first is under way the timeout that ends earlier holds.
-    /// - Ordering: What a closure that ran has written is visible afterwards.
-    /// - Threading: Not in a closure of the scheduler, and not for ``shared``: both trap. Later submissions are
+    /// - Returns: The numbers of closures that ran, were cancelled, or still run. A second call returns the report of
+    ///   the first; two concurrent calls use the earlier deadline.
+    /// - Ordering: Writes of closures that ran are visible after the call.
+    /// - Threading: Any thread. Traps in a closure of the scheduler, and for ``shared``. Later submissions are
     ///   discarded and counted as cancelled. A submission during the call may be discarded too, but earlier
     ///   submissions are not affected.
-    /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
-    ///   closure.
+    /// - Cost: A sleep until the work is done. Afterwards only threads that still run a closure are left.
     @discardableResult
     public func shutdown(timeout: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shutdown(timeout:): the shared scheduler cannot be shut down. Create a Scheduler for this work.") }
@@ -228,10 +232,10 @@ internal import Synchronization
 
     /// Stops the scheduler like ``shutdown(timeout:)-(Duration)``, without blocking the caller's thread.
     ///
-    /// - Ordering: As of ``shutdown(timeout:)-(Duration)``.
-    /// - Threading: Any task but one on the scheduler's own workers; a thread of libdispatch's waits in its place.
+    /// - Ordering: The same as ``shutdown(timeout:)-(Duration)``.
+    /// - Threading: Any task, except on the scheduler's own workers. A libdispatch thread waits instead.
     ///   Traps for ``shared``.
-    /// - Cost: As of ``shutdown(timeout:)-(Duration)``, and a closure on libdispatch.
+    /// - Cost: The same as ``shutdown(timeout:)-(Duration)``, and a closure on libdispatch.
     @discardableResult
     public func shutdown(timeout: Duration) async -> ShutdownReport {
         await unsafe withUnsafeContinuation { continuation in
@@ -243,11 +247,11 @@ internal import Synchronization
     }
 }
 
-/// Why a scheduler could not be made or changed.
+/// The error of a scheduler that could not be created or changed.
 public enum SchedulerError: Error, Equatable, CustomStringConvertible {
-    /// An argument is out of its range; the sentence says which, and what to choose.
+    /// An argument is out of range; the message names the argument and the valid range.
     case outOfRange(String)
-    /// Memory is too short for a pool.
+    /// Memory allocation for a pool failed.
     case outOfMemory
 
     public var description: String {
@@ -258,15 +262,15 @@ public enum SchedulerError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The outcome of a scheduler's closures after a shutdown.
+/// The numbers of a scheduler's closures after a shutdown.
 public struct ShutdownReport: Sendable, Equatable {
-    /// Closures that ran to their end, over the scheduler's life.
+    /// Closures that ran to their end during the scheduler's life.
     public let ran: Int
-    /// Accepted closures that never ran and never will. The jobs of Swift tasks among them run elsewhere.
+    /// Accepted closures that never ran and never will. Jobs of Swift tasks among them run elsewhere.
     public let cancelled: Int
-    /// Closures that its workers still ran when this was written, after the deadline: one with others on top of it counts once.
+    /// Closures that workers still ran after the deadline. A closure that runs others nested in it counts once.
     public let stuck: Int
-    /// The labels of the queues of the first eight of these, where they have one.
+    /// The queue labels of the first eight stuck closures, without empty labels.
     public let stuckQueues: [String]
 
     init(_ report: od_stop_report) {
@@ -282,7 +286,7 @@ public struct ShutdownReport: Sendable, Equatable {
     }
 }
 
-/// Calls `body` with room for a sentence, and returns the sentence unless the status is OD_OK.
+/// Calls `body` with a buffer for a message. Returns the status and the message unless the status is `OD_OK`.
 private func readingMessage(
     _ body: (UnsafeMutablePointer<CChar>, Int) -> od_status
 ) -> (status: od_status, message: String)? {

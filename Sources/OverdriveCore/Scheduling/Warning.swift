@@ -1,3 +1,5 @@
+// Owns warnings and fatal errors of the library. All targets call it. A warning never ends the process.
+
 internal import CScheduler
 internal import Synchronization
 
@@ -8,7 +10,7 @@ internal import Synchronization
 #endif
 
 extension Scheduler {
-    /// Takes the library's warnings, which otherwise go to the standard error stream.
+    /// Sets the handler of the library's warnings, which otherwise go to the standard error stream.
     ///
     ///     Scheduler.onWarning { sentence in logger.warning("\(sentence)") }
     ///
@@ -16,16 +18,16 @@ extension Scheduler {
     /// thread waits, an ignored setting, and a wait for a task that was never added. Errors that end the process are
     /// always written to the standard error stream.
     ///
-    /// - Parameter take: Called with each sentence; nil: the standard error stream again.
-    /// - Ordering: A warning under way when this is called may still go where the ones before went.
-    /// - Threading: Any thread. `take` is called on any thread, workers included, and perhaps on several at a time.
+    /// - Parameter take: Called with each warning; nil restores the standard error stream.
+    /// - Ordering: A warning that another thread reports during the call may still go to the previous handler.
+    /// - Threading: Any thread. `take` is called on any thread, workers included, and possibly on several at once.
     ///   It must not wait for closures of the scheduler.
     /// - Cost: One lock.
     public static func onWarning(_ take: (@Sendable (_ sentence: String) -> Void)?) {
-        // What was taken by before is let go of outside of the lock.
+        // The previous handler is released outside the lock.
         let before = Warnings.taker.withLock(orAnew: nil) { taker in
             defer { taker = take }
-            // Under the lock: of two callers the same one is the last for the engine's warnings and for ours.
+            // Under the lock, so that the engine and Swift always have the same handler after two concurrent calls.
             unsafe od_warnings_to(take == nil ? nil : { sentence in if let sentence = unsafe sentence { unsafe warn(String(cString: sentence)) } })
             return taker
         }
@@ -33,26 +35,26 @@ extension Scheduler {
     }
 }
 
-/// Whether a closure of the program's is called with warnings.
+/// Whether the program has set a warning handler.
 var isWarningTaken: Bool { Warnings.taker.withLock(orAnew: nil) { $0 != nil } }
 
 private enum Warnings {
     static let taker = Locked<(@Sendable (String) -> Void)?>(nil)
 }
 
-/// Says one sentence to who takes the warnings, or on the standard error stream, in one write.
+/// Reports a warning to the handler, or else writes it to the standard error stream in one call.
 package func warn(_ sentence: String) {
     if let take = Warnings.taker.withLock(orAnew: nil, { $0 }) { take(sentence) } else { write(sentence) }
 }
 
 private func write(_ sentence: String) {
     let line = Array("overdrive: \(sentence)\n".utf8)
-    // A closed stream: there is nobody to tell.
+    // Ignore errors: with a closed stream there is no way to report.
     _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
-/// Ends the process with one sentence, which names the call and the promise that its caller broke. Unlike
-/// `preconditionFailure` it says so in release builds too.
+/// Ends the process with a message that names the call and the violated precondition. Unlike `preconditionFailure`,
+/// this also prints in release builds.
 package func trap(_ sentence: String) -> Never {
     write(sentence)
     abort()
