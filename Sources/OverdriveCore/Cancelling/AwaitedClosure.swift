@@ -1,24 +1,27 @@
+// Owns one awaited closure of `TaskQueue.run`. `run` creates it, and the engine runs or discards it. It never runs
+// the closure after a cancel.
+
 internal import CScheduler
 internal import Synchronization
 
-/// A closure of a queue that a task awaits: where the task goes for it, an executor for one job, which the queue runs in the
-/// closure's turn. A task that is cancelled before that goes on elsewhere at once, and does not call.
+/// A closure of a queue that a task awaits. The object is a serial executor for one job of the task, which the queue
+/// runs in the closure's turn. If the task is cancelled before, it continues elsewhere at once, without the call.
 @safe actor AwaitedClosure: SerialExecutor, CurrentWork {
     private enum Stage {
         static let new: UInt8 = 0, waiting: UInt8 = 1, running: UInt8 = 2
-        /// It will not run.
+        /// The closure will not run.
         static let cancelled: UInt8 = 3, refused: UInt8 = 4
     }
 
     private nonisolated let stage = Atomic(Stage.new)
-    // Kept by the frame of the task that awaits it, and not by the closure: what is cancelled may stand in the queue's line for
-    // longer, and keep a suspended queue that everybody has let go.
+    // Retained by the frame of the awaiting task, not by this object. A cancelled closure may stay longer in the wait
+    // queue, and would keep a suspended queue alive that the program has released.
     private nonisolated let queue: Unmanaged<TaskQueue>
-    // Whose end is told to the closure, too.
+    // Its end cancels the closure, too.
     private nonisolated let epoch: CancelEpoch?
     private nonisolated let ticket: ProgressTicket?
-    // As the runtime's job, which it is. Written before it waits, and taken up by whoever takes it out of that; asked while the
-    // closure runs, before whose end the task does not go on: so nobody counts it.
+    // The task as a job of the runtime. Written before the wait, and read by the thread that ends the wait. Not
+    // retained: the task cannot finish before the closure does.
     private nonisolated(unsafe) var task: UnownedJob?
 
     init(on queue: TaskQueue) {
@@ -36,12 +39,13 @@ internal import Synchronization
         stage.compareExchange(expected: present, desired: next, ordering: .acquiringAndReleasing).exchanged
     }
 
-    // MARK: - The task calls
+    // MARK: - Calls of the task
 
-    /// Whether the closure begins on the spot. Not inlined: in an asynchronous function the compiler's optimizer ends where it
-    /// meets the question whether there is an isolation.
+    /// Returns whether the closure starts immediately on the calling worker. Not inlined, because the optimiser stops
+    /// at an isolation check in an asynchronous function.
     ///
-    /// - Parameter isolation: The task's, which would be held, while the closure runs, from whoever else it is for.
+    /// - Parameter isolation: The task's actor, if any. The closure then does not start here, because it would block
+    ///   the actor.
     @inline(never)
     nonisolated func beginsWithin(_ isolation: (any Actor)?) throws(CancellationError) -> Bool {
         guard isolation == nil, case .engine(let engine, _) = unsafe queue.takeUnretainedValue().route else { return false }
@@ -53,13 +57,13 @@ internal import Synchronization
         return true
     }
 
-    /// Calls `body` where it has begun on the spot.
+    /// Calls `body` after ``beginsWithin(_:)`` has returned true.
     nonisolated func callWithin<R>(_ body: () throws -> R) throws -> sending R {
         defer { od_queue_end_within() }
         return try perform(body)
     }
 
-    /// Calls `body` in its turn, where the queue lets it.
+    /// Calls `body` in its turn, or throws if the closure was cancelled or refused.
     func call<R>(_ body: () throws -> R) throws -> sending R {
         switch stage.load(ordering: .acquiring) {
         case Stage.running: break
@@ -83,13 +87,13 @@ internal import Synchronization
         }
     }
 
-    // MARK: - The task comes, and waits
+    // MARK: - Switch of the task to the queue
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe asUnownedSerialExecutor() }
 
     nonisolated func enqueue(_ job: consuming ExecutorJob) {
         unsafe task = UnownedJob(job)
-        // From here on the task may go on and be over before this returns, and nobody else keep these two.
+        // From here on the task may finish at any time, and release this object and the queue; so retain both.
         let (closure, queue) = unsafe (Unmanaged.passRetained(self), queue.retain())
         if advance(from: Stage.new, to: Stage.waiting) { unsafe submit(to: queue.takeUnretainedValue()) } else { goOn() }
         unsafe queue.release()
@@ -110,13 +114,13 @@ internal import Synchronization
         }
     }
 
-    /// Its turn has come.
+    /// Runs the task's job in the closure's turn. The queue calls it once.
     nonisolated func run() {
         guard advance(from: Stage.waiting, to: Stage.running) else { return }
         unsafe task?.runSynchronously(on: asUnownedSerialExecutor())
     }
 
-    /// It is not to run, unless it has started.
+    /// Cancels the closure, unless it has started.
     nonisolated func cancel() {
         if !advance(from: Stage.new, to: Stage.cancelled), advance(from: Stage.waiting, to: Stage.cancelled) { goOn() }
     }
@@ -125,17 +129,18 @@ internal import Synchronization
         if advance(from: Stage.waiting, to: Stage.refused) { goOn() }
     }
 
-    /// Where no worker of the queue's is needed, all of which may be busy.
+    /// Lets the task continue on the global executor, because all workers of the queue may be busy.
     private nonisolated func goOn() {
         if let task = unsafe task { globalConcurrentExecutor.enqueue(task) }
     }
 
-    // MARK: - What the engine has instead of a job
+    // MARK: - Marked pointer in place of a job
 
-    // No address of the runtime's jobs is odd.
+    // Jobs of the runtime have even addresses, so an odd address marks an awaited closure.
     private static let mark = 1
 
-    /// The closure that the engine was given, once; nil for a job.
+    /// Returns the awaited closure of a marked pointer, or nil for a job. Call once, because it takes over the
+    /// reference.
     static func take(from job: UnsafeMutableRawPointer) -> AwaitedClosure? {
         guard UInt(bitPattern: job) & UInt(mark) != 0 else { return nil }
         return unsafe Unmanaged.fromOpaque(job - mark).takeRetainedValue()

@@ -1,10 +1,14 @@
+// Owns cancel epochs, by which `cancelAll()` reaches running work. Items, tasks and `run(_:)` read the epoch of their
+// submission. An ended epoch never restarts.
+
 internal import Synchronization
 
-/// The time between two calls of ``TaskQueue/cancelAll()``: what was submitted in it and runs when it ends is told.
+/// The time between two calls of ``TaskQueue/cancelAll()``. Its end cancels the running work that was submitted in
+/// it.
 final class CancelEpoch: Sendable {
     private let ended = Atomic(false)
 
-    /// Whether everything that was submitted in it is cancelled.
+    /// Whether the epoch's work is cancelled.
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
     func end() {
@@ -13,7 +17,7 @@ final class CancelEpoch: Sendable {
 }
 
 extension TaskQueue {
-    /// The epoch of what is submitted now; nil where nothing can be taken back.
+    /// The epoch for new submissions; nil for a dispatch queue, whose closures cannot be cancelled.
     var currentCancelEpoch: CancelEpoch? {
         guard case .engine = route else { return nil }
         return cancelEpoch.withLock { epoch in
@@ -24,7 +28,7 @@ extension TaskQueue {
         }
     }
 
-    /// Tells what has been submitted and runs.
+    /// Ends the current epoch, which cancels the running work of its submissions.
     func endCancelEpoch() {
         cancelEpoch.withLock { $0.take() }?.end()
     }

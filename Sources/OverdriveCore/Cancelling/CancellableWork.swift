@@ -1,6 +1,8 @@
+// Owns a cancel flag that running work can read. Work items use it. It never stops a thread.
+
 internal import Synchronization
 
-/// Work that can be told to stop.
+/// Work with a cancel flag.
 final class CancellableWork: CurrentWork {
     private let requested = Atomic(false)
 

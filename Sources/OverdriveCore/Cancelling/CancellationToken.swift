@@ -1,21 +1,24 @@
+// Owns the public cancellation token. Programs cancel it; operations and task graphs read it. It never interrupts
+// running code.
+
 internal import Synchronization
 
-/// Asks work to stop, from anywhere.
+/// Cancels work from any thread.
 ///
 ///     let token = CancellationToken()
 ///     stopButton.onClick { token.cancel() }
 ///     try Parallel(token: token).forEach(0..<frames.count) { i throws in render(frames[i]) }
 ///
-/// Parts of the work that run are not interrupted; they may ask ``Cancellation``.
+/// Running parts of the work are not interrupted; they may check ``Cancellation``.
 ///
-/// - Threading: Safe from any thread.
-/// - Cost: Asking is one load.
+/// - Threading: Any thread.
+/// - Cost: A check is one load.
 public final class CancellationToken: Sendable {
     private let cancelled = Atomic(false)
-    /// Calls that `cancel` makes, by number.
+    /// The handlers to call on cancel, by number.
     private let calls = Locked<(last: Int, pending: [Int: @Sendable () -> Void])>((0, [:]))
 
-    /// Makes a token that nobody has cancelled.
+    /// Creates a token that is not cancelled.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
@@ -24,15 +27,15 @@ public final class CancellationToken: Sendable {
 
     /// Whether ``cancel()`` was called.
     public var isCancelled: Bool {
-        // `cancel`: what its caller wrote before is visible to who sees this.
+        // Acquire: pairs with the release in `cancel`, so that earlier writes of its caller are visible.
         cancelled.load(ordering: .acquiring)
     }
 
-    /// Asks everything that was given this token to stop. There is no way back.
+    /// Cancels all work that has this token. A cancel cannot be undone.
     ///
-    /// - Ordering: What was written before is visible to who sees the token cancelled.
+    /// - Ordering: Earlier writes are visible to the work that sees the cancel.
     /// - Threading: Any thread.
-    /// - Cost: One store and a lock, and the cancelling of each task graph's run that has this token.
+    /// - Cost: One store and one lock, and the cancel of each run of a task graph with this token.
     public func cancel() {
         cancelled.store(true, ordering: .releasing)
         let pending = calls.withLock { calls in
@@ -42,21 +45,22 @@ public final class CancellationToken: Sendable {
         for call in pending { call() }
     }
 
-    /// Calls `call` once as the token is cancelled; now, if it is cancelled already.
+    /// Registers `call` for the cancel of the token. If the token is already cancelled, `call` runs at once.
     ///
-    /// - Returns: The call's number, for ``withdraw(_:)``.
+    /// - Returns: The number of the handler, for ``withdraw(_:)``.
     package func onCancel(_ call: @escaping @Sendable () -> Void) -> Int {
         let number = calls.withLock { calls in
             calls.last += 1
             calls.pending[calls.last] = call
             return calls.last
         }
-        // `cancel` stores before it takes the lock: it finds the call, or this finds the token cancelled.
+        // `cancel` stores the flag before it takes the lock. So either it finds the handler, or this thread sees the
+        // flag.
         if isCancelled, withdraw(number) { call() }
         return number
     }
 
-    /// Withdraws a call. False: it was made, and may be under way.
+    /// Removes a handler. Returns false if the handler was already called, and may still run.
     @discardableResult
     package func withdraw(_ number: Int) -> Bool {
         calls.withLock { $0.pending.removeValue(forKey: number) != nil }

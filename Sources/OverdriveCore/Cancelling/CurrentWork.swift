@@ -1,13 +1,16 @@
+// Owns the record of what a thread is running, for cancel checks and self-wait detection. All work of Overdrive
+// registers here. It never retains the work.
+
 internal import CScheduler
 
-/// What a thread runs, as far as ``Cancellation`` asks for it.
+/// Work that a thread runs, and that ``Cancellation`` can query.
 package protocol CurrentWork: AnyObject, Sendable {
-    /// Whether it was asked to stop.
+    /// Whether the work was cancelled.
     var isRequested: Bool { get }
 }
 
 extension CurrentWork {
-    /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
+    /// Runs `body` with this object as the current work of the calling thread.
     package func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         var work = CurrentWorkReference(self)
         return try unsafe withUnsafeMutablePointer(to: &work) { work throws(E) in
@@ -18,11 +21,12 @@ extension CurrentWork {
     }
 }
 
-/// What a thread runs, in the frame of whoever runs it, who has it for as long as that: so it is not counted.
+/// A reference to the current work, in the stack frame of the code that runs it. The frame retains the work, so the
+/// reference does not.
 @safe package struct CurrentWorkReference {
     package unowned(unsafe) let work: any CurrentWork
-    /// What the thread, or who forked the branch that it runs, was at before: it is not over as long as this is there.
-    /// Written before anybody else can come here.
+    /// The work that was current before: of this thread, or of the thread that forked the running branch. It lives
+    /// longer than this reference. Written before other threads can read the reference.
     fileprivate var outer: UnsafeMutableRawPointer?
 
     package init(_ work: borrowing any CurrentWork) {
@@ -30,9 +34,9 @@ extension CurrentWork {
     }
 }
 
-/// The calling thread's work: a reference that lives in the frame of whoever runs it.
+/// The current work of the calling thread, as a reference in a stack frame.
 package enum CurrentWorkPlace {
-    /// Makes `work`, which stays where it is until ``leave(to:)``, the calling thread's. Returns what was.
+    /// Makes `work` the current work until ``leave(to:)``; it must not move. Returns the previous reference.
     package static func enter(_ work: UnsafeMutablePointer<CurrentWorkReference>) -> UnsafeMutableRawPointer? {
         let outer = unsafe od_work_enter(work)
         unsafe work.pointee.outer = outer
@@ -43,26 +47,26 @@ package enum CurrentWorkPlace {
         unsafe od_work_leave(outer)
     }
 
-    /// The work that the thread runs; in a branch that was taken from a Swift task's thread that task, else nil
-    /// where only a task is current.
+    /// The current work of the thread. In a branch stolen from a Swift task's thread, it is that task. Otherwise nil
+    /// if only a Swift task is current.
     static var current: (any CurrentWork)? {
         guard let word = unsafe od_thread_work() else { return nil }
         if let task = unsafe TaskWord.task(in: word) { return TaskWork(task) }
         return unsafe work(at: word)
     }
 
-    /// The work that the thread runs, or else its Swift task.
+    /// The current work of the thread, or else its Swift task.
     static var currentOrTask: (any CurrentWork)? {
         current ?? TaskHandle.current.map(TaskWork.init)
     }
 
-    /// What ``current`` would answer, without making anything.
+    /// Whether ``current`` is cancelled, without creating an object; nil without current work.
     static var isRequested: Bool? {
         guard let word = unsafe od_thread_work() else { return nil }
         return unsafe TaskWord.task(in: word)?.isCancelled ?? work(at: word).isRequested
     }
 
-    /// Whether the calling thread runs `work`, or something that runs inside of it.
+    /// Whether the calling thread runs `work`, or other work nested in it.
     package static func isWithin(_ work: AnyObject) -> Bool {
         var word = unsafe od_thread_work()
         while let here = unsafe word, unsafe TaskWord.task(in: here) == nil {
@@ -73,7 +77,7 @@ package enum CurrentWorkPlace {
         return false
     }
 
-    /// The first answer of `find`, from the innermost work around the calling thread outwards.
+    /// Returns the first non-nil result of `find`, from the innermost work of the calling thread outwards.
     package static func innermost<Found>(_ find: (any CurrentWork) -> Found?) -> Found? {
         var word = unsafe od_thread_work()
         while let here = unsafe word, unsafe TaskWord.task(in: here) == nil {
@@ -89,10 +93,10 @@ package enum CurrentWorkPlace {
     }
 }
 
-/// A value that holds while the calling thread is inside a synchronous call. Branches forked there find the value too.
+/// A value for the duration of a synchronous call on the calling thread, and in branches that the call forks.
 ///
-/// A Swift task started inside the call does not find the value: the task may outlive the call. A task-local value
-/// would be copied into that task.
+/// A Swift task that the call starts does not see the value, because it may outlive the call. A task-local value
+/// would be copied to that task.
 package final class ThreadScope<Value: Sendable>: CurrentWork {
     private let value: Value
     private let outer: (any CurrentWork)?
@@ -102,25 +106,26 @@ package final class ThreadScope<Value: Sendable>: CurrentWork {
         outer = CurrentWorkPlace.currentOrTask
     }
 
-    /// Cancellation is the matter of the work around the call.
+    /// Cancellation is that of the surrounding work.
     package var isRequested: Bool { outer?.isRequested ?? false }
 
-    /// Runs `body` with `value` as the calling thread's value of this type.
+    /// Runs `body` with `value` as the current value of this type.
     package static func with<R, E: Error>(_ value: Value, _ body: () throws(E) -> R) throws(E) -> R {
         try ThreadScope(value).whileCurrent(body)
     }
 
-    /// The innermost value of this type around the calling thread.
+    /// The innermost value of this type for the calling thread.
     package static var current: Value? {
         CurrentWorkPlace.innermost { ($0 as? ThreadScope<Value>)?.value }
     }
 }
 
-/// A Swift task, to be asked from any thread: what `Task` is, whose result nobody wants here. An `UnsafeCurrentTask` may not
-/// leave the closure that it was given to, and this is what may.
+/// A Swift task whose cancellation any thread may read. An `UnsafeCurrentTask` must not leave its closure, but this
+/// may.
 ///
-/// Both are a reference to the runtime's task, this one counted; a test compares their answers. The count keeps no task of
-/// an `async let`, which lies in its parent's frame: nobody keeps this beyond the operation that the task is in.
+/// Both are references to the runtime's task; a test compares their answers. This one is retained. A retain does not
+/// keep a task of an `async let` alive, because that lies in its parent's frame. So no code keeps a handle beyond the
+/// operation that the task runs.
 package struct TaskHandle: Sendable {
     private let task: Task<Never, Never>
 
@@ -128,7 +133,7 @@ package struct TaskHandle: Sendable {
         self.task = unsafe unsafeBitCast(task, to: Task<Never, Never>.self)
     }
 
-    /// The task that the caller runs in.
+    /// The Swift task of the caller.
     package static var current: TaskHandle? {
         unsafe withUnsafeCurrentTask { unsafe $0.map(TaskHandle.init) }
     }
@@ -136,7 +141,7 @@ package struct TaskHandle: Sendable {
     package var isCancelled: Bool { task.isCancelled }
 }
 
-/// A Swift task as a thread's work.
+/// A Swift task as the current work of a thread.
 private final class TaskWork: CurrentWork {
     private let task: TaskHandle
 
@@ -147,8 +152,8 @@ private final class TaskWork: CurrentWork {
     var isRequested: Bool { task.isCancelled }
 }
 
-/// A Swift task in the engine's word for a thread's work, which is odd then: a reference that nobody counts. It lasts
-/// because the task waits for the branches that inherit the word.
+/// A Swift task in the engine's word for the current work, marked by the lowest bit, not retained. The task waits for
+/// the branches that inherit the word, so it outlives them.
 private enum TaskWord {
     static func make(_ task: TaskHandle) -> UnsafeMutableRawPointer? {
         unsafe UnsafeMutableRawPointer(bitPattern: unsafeBitCast(task, to: UInt.self) | 1)
@@ -160,14 +165,14 @@ private enum TaskWord {
     }
 }
 
-/// What branches inherit from the thread that forks their root: its work, or else its Swift task, which is no word of
-/// the thread's that the engine knows.
+/// Returns the word that the branches of a root fork inherit: the current work, or else the Swift task. The engine
+/// calls it, because it does not know the Swift task.
 @_cdecl("od_fork_root_work")
 func forkRootWork() -> UnsafeMutableRawPointer? {
     unsafe od_thread_work() ?? TaskHandle.current.flatMap(TaskWord.make)
 }
 
-/// A word of the calling thread for whatever it does one after another instead of one inside the other.
+/// A word of the calling thread for a trampoline: continuations that run one after another instead of nested.
 package enum ThreadBounce {
     package static var current: UnsafeMutableRawPointer? {
         get { unsafe od_thread_bounce() }

@@ -1,16 +1,19 @@
+// Owns the engine's snapshot of a machine, and converts it to Swift values. `Machine` calls it. It never changes a
+// snapshot.
+
 internal import CScheduler
 
-/// The engine's snapshot of a machine, and its translation.
+/// A snapshot of the engine, with its conversion to Swift values.
 ///
-/// The engine promises that any number of threads may read one snapshot at once, which is why this may
-/// say that it is `Sendable`; it is freed with the last machine that holds it.
+/// The class is `Sendable` because the engine allows any number of threads to read a snapshot at once. The snapshot
+/// is freed with the last machine that retains it.
 @safe final class MachineSnapshot: @unchecked Sendable {
-    /// nil: the engine had no memory for a snapshot.
+    /// Nil if the engine had no memory for a snapshot.
     private let machine: UnsafePointer<od_machine>?
 
     private static let sentenceCapacity = 512
 
-    /// A machine with one CPU, for want of memory to look at the real one.
+    /// A machine with one CPU, used if there is no memory for a real snapshot.
     static let smallest = MachineSnapshot()
 
     private init() {
@@ -100,7 +103,7 @@ internal import CScheduler
     func plan(policy: String, workers: Int32) throws(Machine.Failure) -> Machine.Plan {
         guard let machine = unsafe machine else { throw Machine.Failure(description: "out of memory for a plan of the workers") }
         var reason = [CChar](repeating: 0, count: Self.sentenceCapacity)
-        // An absurd number gets no arrays: the engine refuses it before it would fill them.
+        // Allocate nothing for an invalid number: the engine rejects it before it writes to the arrays.
         let room = (1...65536).contains(workers) ? Int(workers) : 0
         var nodes = [Int32](repeating: 0, count: room)
         var cpus = [Int32](repeating: -1, count: room)

@@ -1,5 +1,7 @@
+// Owns the text forms of durations and large integers. Descriptions and the command call it. It never uses a locale.
+
 extension Duration {
-    /// `1.20 s`, `3.4 ms`, `12 µs`: as many digits as a reader wants.
+    /// The duration as text with two or three significant digits, such as `1.20 s`, `3.4 ms` or `12 µs`.
     package var inWords: String {
         let microseconds = Int(max(self, .zero) / .microseconds(1))
         if microseconds < 1_000 { return "\(microseconds) µs" }
@@ -10,7 +12,7 @@ extension Duration {
 }
 
 extension Int {
-    /// `1234567` as `1,234,567`.
+    /// The integer with thousands separators: `1234567` gives `1,234,567`.
     package var grouped: String {
         var digits = Array(String(magnitude))
         var place = digits.count - 3

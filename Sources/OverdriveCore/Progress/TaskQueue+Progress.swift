@@ -1,30 +1,33 @@
+// Owns the progress of a queue: counters of submitted and finished work. Programs start it, and submissions report to
+// it. A queue without tracking pays one load per submission.
+
 internal import CScheduler
 internal import Synchronization
 
 extension TaskQueue {
-    /// How far a queue's work is, at a moment.
+    /// The progress of a queue's work at one moment.
     public struct Progress: Sendable, Hashable, CustomStringConvertible {
-        /// How many closures and tasks there are to do: as many as were announced, or as were submitted if that is more.
+        /// The number of closures and tasks: the announced number, or the submitted number if that is greater.
         public let total: Int
-        /// How many have ended: ran, failed or were taken back.
+        /// The number that have ended: finished, failed or cancelled.
         public let done: Int
-        /// How many of these were tasks that failed, or ran in `run(_:)` and threw.
+        /// The ended tasks that failed and the closures of `run(_:)` that threw an error.
         public let failed: Int
-        /// How many of these were cancelled: closures that never ran, tasks whose outcome is a `CancellationError`. A
-        /// closure of `run(_:)` that was cancelled before its turn has ended like any other.
+        /// The ended closures that never ran, and the tasks that ended with a `CancellationError`. A closure of
+        /// `run(_:)` that was cancelled before it started counts as finished.
         public let cancelled: Int
-        /// How many end in a second, over the last seconds; nil until that can be told.
+        /// The number of ends per second, over the last seconds; nil while unknown.
         public let rate: Double?
-        /// How long the rest takes at that rate; nil while nothing moves.
+        /// The time for the rest at this rate; nil if the rate is 0 or unknown.
         public let timeLeft: Duration?
 
-        /// The share that is done, 0 to 1; 1 where there is nothing to do.
+        /// The fraction that has ended, 0 to 1; 1 without any work.
         public var fraction: Double { total > 0 ? Double(done) / Double(total) : 1 }
 
-        /// Whether all of it has ended.
+        /// Whether all of the work has ended.
         public var isFinished: Bool { done >= total }
 
-        /// `1,200 of 5,000, 3 failed`.
+        /// A text such as `1,200 of 5,000, 3 failed`.
         public var description: String {
             "\(done.grouped) of \(total.grouped)"
                 + (failed > 0 ? ", \(failed.grouped) failed" : "")
@@ -32,7 +35,7 @@ extension TaskQueue {
         }
     }
 
-    /// Counts what is submitted from now on, so that ``progress`` can tell how far it is.
+    /// Starts to count submissions, so that ``progress`` can report them.
     ///
     ///     queue.trackProgress(total: files.count)
     ///     for file in files { queue.async { convert(file) } }
@@ -42,12 +45,12 @@ extension TaskQueue {
     /// or by `run(_:)`. It includes tasks until their outcome, also while they wait for dependencies; further
     /// attempts do not count again. `sync` and the submissions of timers do not count.
     ///
-    /// - Parameter total: The number of closures, if it is known before they are submitted. If fewer come, call
+    /// - Parameter total: The number of closures, if it is known in advance. If fewer come, call
     ///   ``endProgress()``. A second call of this function ends the previous tracking and starts from zero.
-    /// - Ordering: What was submitted before is not counted.
+    /// - Ordering: Earlier submissions are not counted.
     /// - Threading: Any thread. Traps on ``main`` and other dispatch queues.
-    /// - Cost: From here on, one allocation and two locked instructions more for each submission, and for each task two
-    ///   allocations and a few locks.
+    /// - Cost: From then on, each submission takes one more allocation and two locked instructions. Each task takes
+    ///   two more allocations and a few locks.
     public func trackProgress(total: Int = 0) {
         guard let specifics = specifics(make: true), case .engine = route else {
             trap(
@@ -57,15 +60,17 @@ extension TaskQueue {
         specifics.track(ProgressTracker(total: total))
     }
 
-    /// Declares that no more closures come. The progress finishes when the closures submitted since
-    /// ``trackProgress(total:)`` have finished, even if more were announced.
+    /// Declares that no more closures come.
+    ///
+    /// The progress then finishes with the closures submitted since ``trackProgress(total:)``, even if more were
+    /// announced.
     ///
     ///     queue.cancelAll()
     ///     queue.endProgress()     // the progress is finished
     ///
     /// The release of the queue has the same effect. Without tracking, the call does nothing.
     ///
-    /// - Ordering: What is submitted later is not counted.
+    /// - Ordering: Later submissions are not counted.
     /// - Threading: Any thread.
     /// - Cost: Two locks.
     public func endProgress() {
@@ -73,41 +78,41 @@ extension TaskQueue {
         specifics.endTracking()
     }
 
-    /// How far the closures are that were submitted since ``trackProgress(total:)``; nil before that.
+    /// The progress of the closures submitted since ``trackProgress(total:)``; nil before that call.
     ///
-    /// - Cost: Two locks. Each look is a sample for the rate, so look a few times a second.
+    /// - Cost: Two locks. Each read adds a sample for the rate, so read a few times per second.
     public var progress: Progress? {
         specifics(make: false)?.lastTracker?.look()
     }
 
-    /// Looks at the progress, again and again, until all of it has ended.
+    /// Returns a sequence of progress values, which ends when all of the work has ended.
     ///
-    /// - Parameter interval: How long between two looks.
+    /// - Parameter interval: The time between two values.
     /// - Returns: A sequence whose last element is finished. It is empty without tracking, and ends early if its task
     ///   is cancelled. If fewer closures come than announced, it continues until ``endProgress()``.
-    /// - Ordering: Looks come one after another, and none counts less than the one before.
-    /// - Threading: The sequence is for one reader.
-    /// - Cost: A sleep for each look, which holds no thread.
+    /// - Ordering: Values come one after another, and their counts never decrease.
+    /// - Threading: One task may read the sequence.
+    /// - Cost: One sleep for each value, which holds no thread.
     public func progressUpdates(every interval: Duration = .milliseconds(100)) -> AsyncStream<Progress> {
         let looks = ProgressLooks(at: specifics(make: false)?.lastTracker, every: interval)
         return AsyncStream { await looks.next() }
     }
 
-    /// What submissions report to.
+    /// The tracker for new submissions, or nil.
     @inline(__always)
     var tracker: ProgressTracker? {
         guard case .engine(let queue, _) = route else { return nil }
         return unsafe Specifics.of(queue)?.tracker
     }
 
-    /// Whether what is submitted counts.
+    /// Whether new submissions are counted.
     package var tracksProgress: Bool { tracker != nil }
 
-    /// For a task that comes to the queue: what it counts as in the progress, where that is tracked.
+    /// Creates the ticket of a task that is added to the queue; nil without tracking.
     package var progressTicket: ProgressTicket? { tracker.map(ProgressTicket.init) }
 }
 
-/// The looks of one sequence, taken by its one reader.
+/// The state of one sequence, for its single reader.
 private final class ProgressLooks: Sendable {
     private let tracker: ProgressTracker?
     private let interval: Duration
@@ -133,7 +138,7 @@ private final class ProgressLooks: Sendable {
     }
 }
 
-/// What a tracked queue's submissions report to.
+/// The counters of a queue with progress.
 final class ProgressTracker: Sendable {
     private let announced: Int
     private let start = ContinuousClock.now
@@ -148,7 +153,7 @@ final class ProgressTracker: Sendable {
         announced = total
     }
 
-    /// The closure to submit in place of `body`.
+    /// Returns a closure that runs `body` and counts its end.
     func counting(_ body: sending @escaping () -> Void) -> () -> Void {
         let ticket = ProgressTicket(self)
         return {
@@ -157,11 +162,11 @@ final class ProgressTracker: Sendable {
         }
     }
 
-    /// No more come than were submitted.
+    /// Marks that no more submissions come, so that the announced total no longer applies.
     func becomeComplete() { complete.store(true, ordering: .releasing) }
 
     func look() -> TaskQueue.Progress {
-        // The ended ones first: each of them has been submitted by then.
+        // Read `ended` first: each ended submission was counted as submitted before.
         let ended = ended.load(ordering: .acquiring)
         let announced = complete.load(ordering: .acquiring) ? 0 : announced
         let total = max(announced, submitted.load(ordering: .relaxed))
@@ -189,14 +194,14 @@ final class ProgressTracker: Sendable {
     }
 }
 
-/// One of what a tracker counts. A closure of the queue holds it, or a task: with one that is discarded it goes, and
-/// reports that.
+/// One submission that a tracker counts. The closure or task retains it. If the closure or task is discarded,
+/// `deinit` counts a cancel.
 package final class ProgressTicket: @unchecked Sendable {
-    /// How it ended.
+    /// The outcome of the submission.
     package enum Ending { case success, failure, cancellation }
 
     private let tracker: ProgressTracker
-    // Its one holder's.
+    // Only the single holder accesses it.
     private var hasEnded = false
 
     init(_ tracker: ProgressTracker) {

@@ -1,10 +1,13 @@
+// Owns the conversion from `ContinuousClock` to the engine's clock. Timers call it. A converted deadline is never
+// early.
+
 internal import CScheduler
 
-/// Where the times of Swift's clock lie on the engine's.
+/// Converts times of Swift's continuous clock to the engine's clock.
 ///
-/// Both count alike but for the time in which the machine is suspended, which the engine's leaves out. So one
-/// pair of readings serves until the machine has been suspended, and two deadlines keep their distance to the
-/// nanosecond however much later the one is asked for than the other.
+/// Both clocks run at one rate, but the engine's clock stops while the machine is suspended. So one pair of readings
+/// is valid until the next suspension. Two deadlines keep their exact distance, even if they are converted at
+/// different times.
 enum EngineTime {
     private struct Anchor {
         let instant: ContinuousClock.Instant
@@ -15,8 +18,8 @@ enum EngineTime {
             nanoseconds = od_timer_now()
         }
 
-        /// By how much the engine's clock was behind this anchor at another one: by what was slept in between, less
-        /// the time for which that reading was interrupted.
+        /// Returns the suspension time between this pair and `other`, minus the time for which this reading was
+        /// interrupted.
         func slept(until other: Anchor) -> Duration {
             instant.duration(to: other.instant) - .nanoseconds(other.nanoseconds - nanoseconds)
         }
@@ -27,15 +30,17 @@ enum EngineTime {
         }
     }
 
-    // Two readings a few nanoseconds apart: of several the one that was interrupted least.
+    // The two readings of a pair are some nanoseconds apart. The pair with the shortest interruption is used.
     private static let anchor = Locked(
         (0..<8).map { _ in Anchor() }.reduce(Anchor()) { $0.slept(until: $1) > .zero ? $1 : $0 })
 
-    /// No suspension is as short, and nothing that interrupts the first eight readings as long.
+    /// Longer than any interruption between the first eight readings, and shorter than any suspension.
     private static let shortestSleep = Duration.milliseconds(1)
 
-    /// The engine's time at which the deadline has come; less than 0 where it lies before that clock's beginning.
-    /// Never early, and never 0, by which the engine means a delay.
+    /// Returns the engine's time of a deadline, never early.
+    ///
+    /// The result is negative if the deadline is before the clock's start. It is never 0, which the engine reads as a
+    /// delay.
     static func due(_ deadline: ContinuousClock.Instant) -> Int64 {
         let now = Anchor()
         return anchor.withLock(orAnew: now) { anchor in

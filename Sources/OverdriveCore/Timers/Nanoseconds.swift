@@ -1,8 +1,10 @@
+// Owns the conversion of durations to the engine's nanoseconds. Timers and waits call it. It clamps and never traps.
+
 extension Duration {
-    /// This many nanoseconds, between the ends of time.
+    /// The duration in nanoseconds, clamped to the range of `Int64`.
     var signedNanoseconds: Int64 { self < .zero ? -(Duration.zero - self).nanoseconds : nanoseconds }
 
-    /// This many nanoseconds, at least 0 and at most the engine's "for ever".
+    /// The duration in nanoseconds, at least 0 and at most `Int64.max`, which the engine reads as no limit.
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

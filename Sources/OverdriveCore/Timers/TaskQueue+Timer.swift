@@ -1,53 +1,56 @@
+// Owns the timer object of a queue. `TaskQueue+Timers.swift` creates timers, and the engine calls them. Calls of one
+// timer never overlap.
+
 internal import CScheduler
 internal import Dispatch
 
 extension TaskQueue {
-    /// A closure that is submitted later, once or again and again.
+    /// Submits a closure to a queue later, once or periodically.
     ///
     ///     let timer = queue.every(.seconds(1)) { print("still here") }
     ///     timer.cancel()
     ///
-    /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
+    /// A timer lives until its last call, with or without references to it, and retains its queue. Create timers with
     /// ``TaskQueue/asyncAfter(_:qos:flags:execute:)`` and `TaskQueue/every(_:after:qos:flags:execute:)`.
     ///
-    /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
+    /// - Ordering: Writes of one call are visible to the next call, and after ``cancel()`` has returned
     ///   ``Cancellation/wasOver``.
-    /// - Threading: Safe from any thread.
+    /// - Threading: Any thread.
     @safe public final class Timer: Sendable {
-        /// One call of a timer.
+        /// A call of a timer.
         public struct Tick: Sendable {
-            /// The timer whose call this is.
+            /// The timer that makes the call.
             public let timer: Timer
 
-            /// How many calls were left out since the last one, because their time passed while it waited or ran.
+            /// The number of calls skipped since the last one, because it waited or ran at their time.
             public let missed: Int
         }
 
-        /// The state that ``cancel()`` found.
+        /// The state in which ``cancel()`` found the timer.
         public enum Cancellation: Sendable {
-            /// The next call will not begin.
+            /// The next call will not start.
             case prevented
-            /// A call runs right now, perhaps the one that cancels. It is the last.
+            /// A call is running, possibly the one that cancels. It is the last.
             case running
-            /// No call was pending: the last one has finished, or the timer had been cancelled.
+            /// No call was pending: the last one has finished, or the timer was already cancelled.
             case wasOver
         }
 
-        /// When the first call is to come.
+        /// The time of the first call.
         enum First {
             case after(Duration)
             case at(ContinuousClock.Instant)
-            /// By the engine's clock, CLOCK_MONOTONIC in nanoseconds; `.max` is never.
+            /// A time of the engine's clock, CLOCK_MONOTONIC, in nanoseconds; `.max` means never.
             case due(Int64)
         }
 
         private let queue: TaskQueue
-        // Of the calls on a dispatch queue; the engine's timer knows its own.
+        // For calls on a dispatch queue. The engine's timer stores its own values.
         private let qos: QoS?
         private let flags: Flags
-        // Written once, before the timer is started; the engine's timer is safe to share between threads.
+        // Written once before the start of the timer. The engine's timer is thread-safe.
         private nonisolated(unsafe) var handle: OpaquePointer?
-        // The engine calls `call` and `over` one after the other, each after what the one before has written.
+        // The engine calls `call` and `over` one after another, each ordered after the previous one.
         private nonisolated(unsafe) var body: ((Tick) -> Void)?
 
         init(
@@ -67,7 +70,7 @@ extension TaskQueue {
             unsafe options.interval_ns = interval
             unsafe options.call = { context, missed in unsafe Timer.of(context)?.call(missed) }
             unsafe options.over = { context in unsafe Timer.of(context)?.over() }
-            // The engine's reference, until `over`.
+            // The reference of the engine, released in `over`.
             let context = unsafe Unmanaged.passRetained(self).toOpaque()
             unsafe options.context = context
             switch queue.route {
@@ -100,7 +103,7 @@ extension TaskQueue {
             unsafe Unmanaged.passUnretained(self).release()
         }
 
-        /// The timer is due: its call waits on the dispatch queue like any other closure there.
+        /// Submits a due call to the dispatch queue, where it waits like any other closure.
         private func deliver() {
             guard case .dispatch(let route) = queue.route else { return }
             route.async(group: nil, qos: qos, flags: flags) {
@@ -108,14 +111,14 @@ extension TaskQueue {
             }
         }
 
-        /// Calls the timer off: no call begins after this has returned.
+        /// Cancels the timer: no call starts after this function has returned.
         ///
         ///     if timer.cancel() == .running { group.wait() }
         ///
-        /// It waits for nothing: from inside the timer's own closure it returns ``Cancellation/running``.
+        /// The function never waits: inside the timer's own closure it returns ``Cancellation/running``.
         ///
-        /// - Returns: What it found.
-        /// - Ordering: After `.prevented` and `.wasOver` nothing of the timer runs; what its calls wrote is visible.
+        /// - Returns: The state of the timer before the cancel.
+        /// - Ordering: After `.prevented` and `.wasOver` no call runs, and the writes of earlier calls are visible.
         /// - Threading: Any thread.
         /// - Cost: One short critical section.
         @discardableResult
@@ -128,8 +131,8 @@ extension TaskQueue {
             }
         }
 
-        /// Whether calls were called off: by ``cancel()``, by ``TaskQueue/cancelAll()`` for the only call of a
-        /// timer, or by a shutdown. False for one whose calls are over by themselves.
+        /// Whether pending calls were cancelled: by ``cancel()``, by a shutdown, or by ``TaskQueue/cancelAll()`` for
+        /// a timer with one call. False for a timer that has made all of its calls.
         public var isCancelled: Bool {
             guard let handle = unsafe handle else { return false }
             return unsafe od_timer_is_cancelled(handle)

@@ -1,3 +1,5 @@
+// Owns the calls that create timers on a queue. Programs call them. A timer never starts a thread and never polls.
+
 internal import CScheduler
 
 extension TaskQueue {
@@ -7,18 +9,19 @@ extension TaskQueue {
     ///     reminder.cancel()
     ///
     /// - Parameters:
-    ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
-    ///   - qos: Raises the closure above the queue's own quality of service, as of ``async(group:qos:flags:execute:)``.
-    ///   - flags: ``Flags/barrier`` and other differences from a plain submission. Inherited values come from the
+    ///   - delay: The time from now; zero or less submits at once. Time in which the machine is suspended does not
+    ///     count.
+    ///   - qos: Raises the closure above the queue's quality of service; see ``async(group:qos:flags:execute:)``.
+    ///   - flags: The options of the submission, such as ``Flags/barrier``. Inherited values come from the
     ///     caller of this function.
-    ///   - body: What to run, once.
-    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
-    /// - Ordering: Never before its time. The closure is then submitted like any other: a suspended queue keeps it,
-    ///   and a serial one runs it in order. If one thread made two timers for a serial queue, the one due first runs
+    ///   - body: Runs once.
+    /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
+    /// - Ordering: Never early. At its time the closure is submitted like any other: a suspended queue keeps it, and
+    ///   a serial queue runs it in order. If one thread creates two timers for a serial queue, the earlier time runs
     ///   first. A shutdown drops timers that are not due; ``cancelAll()`` leaves them.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations beside the closure's captures and one short critical section, whatever
-    ///   number of timers there is. Waiting costs nothing: no thread, no tick.
+    /// - Cost: Two allocations beside the closure's captures and one short critical section, for any number of
+    ///   timers. A waiting timer uses no thread and no CPU.
     @discardableResult
     public func asyncAfter(
         _ delay: Duration, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
@@ -26,20 +29,20 @@ extension TaskQueue {
         timer(.after(delay), every: nil, qos: qos, flags: flags) { _ in body() }
     }
 
-    /// Submits a closure at a time.
+    /// Submits a closure at a given time.
     ///
     ///     queue.asyncAfter(deadline: .now + .seconds(30)) { giveUp() }
     ///
     /// - Parameters:
-    ///   - deadline: When; a time that has passed is at once.
-    ///   - qos: As of ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - flags: As there.
-    ///   - body: What to run, once.
-    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
-    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
-    ///   first. The deadlines must be at least two microseconds apart and both in the future when requested.
+    ///   - deadline: The time of the submission; a past time submits at once.
+    ///   - qos: The same as ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - flags: The same as for ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - body: Runs once.
+    /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
+    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
+    ///   first. The deadlines must be at least 2 µs apart, and both in the future at the time of the calls.
     /// - Threading: Any thread.
-    /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``.
+    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``.
     @discardableResult
     public func asyncAfter(
         deadline: ContinuousClock.Instant, qos: QoS? = nil, flags: Flags = [],
@@ -48,28 +51,29 @@ extension TaskQueue {
         timer(.at(deadline), every: nil, qos: qos, flags: flags) { _ in body() }
     }
 
-    /// Submits a closure again and again.
+    /// Submits a closure periodically.
     ///
     ///     let heartbeat = queue.every(.seconds(5)) { tick in
     ///         if tick.missed > 0 { log("\(tick.missed) beats left out") }
     ///         send(.alive)
     ///     }
     ///
-    /// The closure's times are whole intervals from the first one on, however long its calls take. Calls never
-    /// overlap: those whose time passes while one waits or runs are left out, and the next one says how many.
+    /// Calls are due at whole intervals from the first one, regardless of their duration. Calls never overlap: if the
+    /// time of a call passes while another one waits or runs, the call is skipped. The next call gets the number of
+    /// skipped calls.
     ///
     /// - Parameters:
-    ///   - interval: Between two calls; traps unless it is at least a nanosecond.
-    ///   - delay: Until the first call; nil: one interval.
-    ///   - qos: Of each call, as of ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - flags: Of each call, as there.
-    ///   - body: What to run.
-    /// - Returns: The timer. It runs until it is cancelled or the scheduler is shut down, with or without references
-    ///   to it.
-    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
+    ///   - interval: The time between two calls; less than 1 ns traps.
+    ///   - delay: The time until the first call; nil for one interval.
+    ///   - qos: The quality of service of each call; see ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - flags: The options of each call; see ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - body: Runs once per call.
+    /// - Returns: The timer, which runs until it is cancelled or the scheduler is shut down. The caller need not
+    ///   retain it.
+    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
     ///   queue; the timer continues.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations beside the closure's captures; each call is a submission and allocates nothing.
+    /// - Cost: Two allocations beside the closure's captures; each call is a submission without an allocation.
     @discardableResult
     public func every(
         _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
@@ -78,13 +82,13 @@ extension TaskQueue {
         timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags, body)
     }
 
-    /// Submits a closure again and again, without its asking how often it was left out.
+    /// Submits a closure periodically, without the number of skipped calls.
     ///
     ///     queue.every(.milliseconds(100)) { redraw() }
     ///
-    /// - Ordering: As of ``every(_:after:qos:flags:execute:)-(_,_,_,_,(TaskQueue.Timer.Tick)->Void)``.
+    /// - Ordering: The same as ``every(_:after:qos:flags:execute:)-(_,_,_,_,(TaskQueue.Timer.Tick)->Void)``.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations beside the closure's captures; each call is a submission and allocates nothing.
+    /// - Cost: Two allocations beside the closure's captures; each call is a submission without an allocation.
     @discardableResult
     public func every(
         _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
@@ -94,7 +98,7 @@ extension TaskQueue {
     }
 
     /// Submits a closure at a time of the engine's clock, CLOCK_MONOTONIC in nanoseconds, and then every `interval`
-    /// nanoseconds; 0: only once.
+    /// nanoseconds. With an interval of 0, it is submitted once.
     @discardableResult
     package func timer(
         dueAt due: Int64, every interval: Int64 = 0, qos: QoS?, flags: Flags,
@@ -103,7 +107,7 @@ extension TaskQueue {
         Timer(on: self, first: .due(due), every: interval, qos: qos, flags: flags, body)
     }
 
-    /// The door for everything that is submitted later.
+    /// Creates a timer. All public timer functions call this one.
     func timer(
         _ first: Timer.First, every interval: Duration?, qos: QoS?, flags: Flags,
         _ body: sending @escaping (Timer.Tick) -> Void
