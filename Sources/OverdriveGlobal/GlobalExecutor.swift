@@ -1,6 +1,9 @@
+// Owns the public switch of the process's executor to Overdrive. Programs and the preload library call it. It never
+// switches back.
+
 internal import OverdriveCore
 
-/// The executor that every async function of the process runs on, unless it prefers another one.
+/// Makes `Scheduler.shared` the executor of all async functions that do not prefer another one.
 ///
 ///     import OverdriveGlobal
 ///
@@ -11,31 +14,31 @@ internal import OverdriveCore
 ///         }
 ///     }
 ///
-/// Without it tasks run on libdispatch's threads, and Overdrive's workers run those that prefer a scheduler. With it
-/// tasks, actors, task groups and sleeps run on the workers of `Scheduler.shared`, beside the closures of its queues. The
-/// main actor stays on the main thread.
+/// Without it, tasks run on libdispatch's threads, and Overdrive's workers run only tasks that prefer a scheduler.
+/// With it, tasks, actors, task groups and sleeps run on the workers of `Scheduler.shared`, together with the
+/// closures of its queues. The main actor stays on the main thread.
 ///
-/// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread. Priorities are
-///   bands; see `TaskQueue.QoS`.
+/// - Ordering: Jobs of one priority that one thread enqueues start in order. Priorities map to the bands of
+///   `TaskQueue.QoS`.
 public enum GlobalExecutor {
     private static let state = Locked(false)
 
-    /// Whether this process's tasks run on Overdrive.
+    /// Whether the tasks of this process run on Overdrive.
     public static var isInstalled: Bool {
         state.withLock { $0 }
     }
 
-    /// Has every task from now on run on `Scheduler.shared`.
+    /// Makes all tasks run on `Scheduler.shared` from now on.
     ///
-    /// Call it first thing in `main`, or in a library's initialiser. It may come later: jobs that wait in the pool
-    /// of before run there, and their tasks come over at their next suspension.
+    /// Call it first in `main`, or in a library's initialiser. A later call is allowed: jobs that already wait in the
+    /// previous pool run there, and their tasks move at their next suspension.
     ///
-    /// - Returns: Whether tasks run on Overdrive now. If not, the program is unchanged, and one sentence gives the
-    ///   reason (`Scheduler.onWarning`): an unknown Swift runtime, another executor of the process, or a library that
-    ///   uses the runtime's hook. A second call returns true and does nothing.
-    /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
-    ///   safe as far as a store of two words is.
-    /// - Cost: About 1 ms, once; no thread is started before the first job.
+    /// - Returns: Whether tasks now run on Overdrive. If false, the program is unchanged, and a warning gives the reason
+    ///   (`Scheduler.onWarning`). Possible reasons are an unknown Swift runtime, another executor of the process, or a
+    ///   library that uses the runtime's hook. A second call returns true and has no effect.
+    /// - Threading: Any thread. The Swift runtime reads its executors without a lock. So a call while other threads
+    ///   enqueue jobs is only as safe as a plain store of two words.
+    /// - Cost: About 1 ms, once; no thread starts before the first job.
     /// - Note: A pending task of `.utility` or `.background` is raised if a task of higher priority awaits it.
     ///   Pending tasks of higher bands are not raised.
     @discardableResult
@@ -53,14 +56,14 @@ public enum GlobalExecutor {
     }
 }
 
-/// For the library that programs preload, which finds it by this name.
+/// Installs the executor for the preload library, which looks up this symbol.
 @_spi(Preload)
 @_cdecl("overdrive_global_install")
 public func overdriveGlobalInstall() -> Bool {
     GlobalExecutor.install()
 }
 
-/// How many jobs and closures the preloaded scheduler has run, for `scripts/run-preloaded`.
+/// Returns the number of executed jobs and closures, for `scripts/run-preloaded`.
 @_spi(Preload)
 @_cdecl("overdrive_global_executed")
 public func overdriveGlobalExecuted() -> UInt64 {

@@ -1,3 +1,5 @@
+// Owns the executor object that the Swift runtime calls. `GlobalExecutor` installs it. It never runs a job itself.
+
 internal import OverdriveCore
 
 #if canImport(Glibc)
@@ -6,22 +8,23 @@ internal import OverdriveCore
     internal import Musl
 #endif
 
-// All that rests on what the Swift runtime does not promise stands in this file. A new compiler takes the lower half
-// until Tests/PackageTests/GlobalExecutorTests has been seen to pass with it.
+// All code that relies on unpromised properties of the Swift runtime is in this file. A new compiler uses the lower
+// half until Tests/PackageTests/GlobalExecutorTests has passed with it.
 #if compiler(>=6.3) && compiler(<6.4)
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
-    /// What the runtime calls for every job that belongs to no executor of the program's own.
+    /// The executor for all jobs without an executor of the program.
     final class ProcessExecutor: TaskExecutor, SchedulingExecutor {
         private static let shared = ProcessExecutor()
 
         private struct Factory: ExecutorFactory {
-            // A main executor of ours inside an `async` main function would never be run.
+            // Keep the platform's main executor: inside an `async` main function, the runtime would never run another
+            // one.
             static var mainExecutor: any MainExecutor { PlatformExecutorFactory.mainExecutor }
             static var defaultExecutor: any TaskExecutor { ProcessExecutor.shared }
         }
 
-        /// Why the process's executor cannot be ours.
+        /// The reason why the executor cannot be installed, or nil.
         static var obstacle: String? {
             if isHookTaken {
                 return "another library has taken over swift_task_enqueueGlobal_hook"
@@ -33,7 +36,7 @@ internal import OverdriveCore
             return nil
         }
 
-        /// Whoever sets this hook, as NIO can, gets each job instead of the executor.
+        /// Whether a library, such as NIO, has set the hook that receives each job instead of the executor.
         private static var isHookTaken: Bool {
             guard let hook = unsafe dlsym(nil, "swift_task_enqueueGlobal_hook") else { return false }
             return unsafe hook.load(as: UnsafeRawPointer?.self) != nil
@@ -59,8 +62,7 @@ internal import OverdriveCore
             GlobalJobs.enqueue(job, after: delay)
         }
 
-        // The runtime's two clocks count in seconds, and so does every clock that `Task.sleep` can be asked for
-        // without sleeping by itself.
+        // The runtime's two clocks use `Swift.Duration`. So do all clocks for which `Task.sleep` calls the executor.
         func enqueue<C: Clock>(
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
         ) {
@@ -71,12 +73,13 @@ internal import OverdriveCore
         }
     }
 
-    /// The runtime's own door for `UnsafeCurrentTask.priority`, which the one that a task is inside of need not be for: the
-    /// priority that the task was made with, or a higher one of somebody who awaits it. The job has to be a task's.
+    /// Returns the current priority of a task: its initial priority, or that of an awaiter if higher. The runtime
+    /// provides it for `UnsafeCurrentTask.priority`, but it accepts any task, not only the current one. The job must
+    /// belong to a task.
     @_silgen_name("swift_task_currentPriority")
     private func presentPriority(_ task: UnownedJob) -> UInt
 #else
-    /// A toolchain that nobody has tried this with.
+    /// Reports that the toolchain is unknown.
     enum ProcessExecutor {
         static var obstacle: String? {
             "made for the runtime of Swift 6.3, and built with another compiler"

@@ -1,44 +1,46 @@
+// Owns an observer that logs the events of tasks with swift-log. Programs add it to tasks. It never changes a task.
+
 #if Logging
 public import Logging
 public import Overdrive
 internal import OverdriveCore
 
-/// An observer that logs how a task goes: that it starts and how it ends, with its number, name and duration as metadata.
+/// Logs the start and end of tasks, with number, name and duration as metadata.
 ///
 ///     let task = GetLogoTask()
 ///     task.add(observer: TaskLogging(to: logger))
 ///     // debug overdrive: task starts [task: GetLogoTask, task-id: 7, task-name: logo]
 ///     // error overdrive: task failed: timeout [task: GetLogoTask, task-id: 7, task-name: logo, seconds: 3.41]
 ///
-/// Durations are there where the task is timed (`AnyTask.isTimed`, `TaskQueue.timesTasks`).
+/// Durations are logged for timed tasks only (`AnyTask.isTimed`, `TaskQueue.timesTasks`).
 ///
-/// - Threading: On the thread that starts or ends the task, which it holds up for as long as the logger's handler takes.
+/// - Threading: The thread that starts or ends the task. The logger's handler delays that thread.
 public struct TaskLogging: TaskObserver {
     private let logger: Logger
     private let level: Logger.Level
     private let failureLevel: Logger.Level
 
-    /// An observer for any number of tasks.
+    /// Creates an observer for any number of tasks.
     ///
     /// - Parameters:
-    ///   - logger: Where lines go.
-    ///   - level: What starts, further attempts, successes and cancellations are logged as.
-    ///   - failureLevel: What failures are logged as.
+    ///   - logger: The logger for the messages.
+    ///   - level: The log level of starts, retries, successes and cancellations.
+    ///   - failureLevel: The log level of failures.
     public init(to logger: Logger, at level: Logger.Level = .debug, failuresAt failureLevel: Logger.Level = .error) {
         (self.logger, self.level, self.failureLevel) = (logger, level, failureLevel)
     }
 
-    /// Logs that the task starts.
+    /// Logs the start of the task.
     public func taskDidStartExecution<T>(_ task: Task<T>) {
         logger.log(level: level, "task starts", metadata: metadata(of: task, duration: nil))
     }
 
-    /// Logs that an attempt has failed and another will follow.
+    /// Logs a failed attempt that will be followed by another one.
     public func taskDidRetry<T>(_ task: Task<T>) {
         logger.log(level: level, "task failed and will be attempted again", metadata: metadata(of: task, duration: nil))
     }
 
-    /// Logs how the task ended, and after how long where it is timed.
+    /// Logs the outcome of the task, and its duration if the task is timed.
     public func taskDidFinishExecution<T>(_ task: Task<T>) {
         switch task.result {
         case .failure(let error) where !(error is CancellationError):

@@ -1,37 +1,44 @@
+// Owns the bridge from a scheduler's counters to swift-metrics. Programs create it and run its reports. It never
+// changes a scheduler.
+
 #if Metrics
 public import Metrics
 public import OverdriveCore
 
-/// A scheduler's activity as metrics of swift-metrics, for any backend that the program has bootstrapped.
+/// Reports a scheduler's activity as metrics of swift-metrics, to any bootstrapped backend.
 ///
 ///     MetricsSystem.bootstrap(backend)
 ///     let metrics = SchedulerMetrics(of: .shared)
 ///     async let reporting: Void = metrics.run(every: .seconds(10))
 ///
-/// Each metric has the dimension `scheduler`, the scheduler's name. Meters say how it is: `overdrive.workers`,
-/// `overdrive.workers.active`, `overdrive.spares.most`. Counters say what it did since this object was made:
-/// `overdrive.closures.executed`, `.cancelled`, `.stolen`, `.outside` and `.callers` (ran on who submitted or waited),
-/// `overdrive.parks`, `overdrive.wakes.useful` and `.spurious`, `overdrive.steals.failed`, `overdrive.forks.stolen`,
-/// `overdrive.threads.started` and `.failed`, `overdrive.spares.capped`, `overdrive.warnings`.
+/// Each metric has the dimension `scheduler`, with the scheduler's name. Meters give the current state:
+/// `overdrive.workers`, `overdrive.workers.active`, `overdrive.spares.most`. Counters start at the creation of this
+/// object:
 ///
-/// - Threading: Safe from any thread.
-/// - Cost: Nothing between two reports: the scheduler's own counts are read.
+/// - `overdrive.closures.executed`, `.cancelled`, `.stolen`, `.outside` (from external threads) and `.callers` (run
+///   on a submitter or waiter)
+/// - `overdrive.parks`, `overdrive.wakes.useful` and `.spurious`
+/// - `overdrive.steals.failed`, `overdrive.forks.stolen`
+/// - `overdrive.threads.started` and `.failed`, `overdrive.spares.capped`, `overdrive.warnings`
+///
+/// - Threading: Any thread.
+/// - Cost: None between two reports, since the scheduler counts anyway.
 public final class SchedulerMetrics: Sendable {
     private typealias Counts = Scheduler.Metrics
 
     private let scheduler: Scheduler
     private let meters: [(Meter, @Sendable (Counts) -> Int)]
     private let counters: [(Counter, @Sendable (Counts) -> Int)]
-    /// What was reported last. One report at a time has it.
+    /// The values of the last report. Only one report at a time holds the lock.
     private let last: Locked<Counts>
 
-    /// Metrics of a scheduler, which this keeps.
+    /// Creates metrics of a scheduler, and retains the scheduler.
     ///
     /// - Parameters:
-    ///   - scheduler: Whose; the counters begin with what it does from now on.
-    ///   - prefix: What all names begin with, in place of `overdrive`.
-    ///   - dimensions: What each metric has besides `scheduler`.
-    ///   - factory: The backend; the bootstrapped one by default.
+    ///   - scheduler: The scheduler to report; counters start with its activity from now on.
+    ///   - prefix: The prefix of all metric names, instead of `overdrive`.
+    ///   - dimensions: Further dimensions of each metric.
+    ///   - factory: The backend; by default the bootstrapped one.
     public init(
         of scheduler: Scheduler = .shared, prefix: String = "overdrive", dimensions: [(String, String)] = [],
         factory: any MetricsFactory = MetricsSystem.factory
@@ -68,12 +75,12 @@ public final class SchedulerMetrics: Sendable {
         last = Locked(scheduler.metrics)
     }
 
-    /// Sets the meters, and increments the counters by what has come since the report before.
+    /// Sets the meters, and increments the counters by their growth since the last report.
     ///
     /// - Ordering: None relative to the scheduler's work.
-    /// - Threading: Any thread; reports of several threads are one after the other. A backend that calls this from inside
-    ///   a report waits for itself.
-    /// - Cost: Some cache lines of each worker, and the backend's for 17 metrics.
+    /// - Threading: Any thread; concurrent reports run one after another. A backend must not call this function
+    ///   during a report, because it would wait for itself.
+    /// - Cost: Some cache lines of each worker, and the backend's cost for 17 metrics.
     public func report() {
         last.withLock { last in
             let now = scheduler.metrics
@@ -86,7 +93,7 @@ public final class SchedulerMetrics: Sendable {
         }
     }
 
-    /// Reports again and again, at once for the first time, until its task is cancelled; then once more.
+    /// Reports immediately and then periodically until its task is cancelled, and once more at the end.
     ///
     ///     try await withThrowingTaskGroup(of: Void.self) { group in
     ///         group.addTask { await metrics.run() }
@@ -94,7 +101,7 @@ public final class SchedulerMetrics: Sendable {
     ///         group.cancelAll()
     ///     }
     ///
-    /// - Parameter interval: How long between two reports.
+    /// - Parameter interval: The time between two reports.
     public func run(every interval: Duration = .seconds(10)) async {
         repeat { report() } while (try? await Task.sleep(for: interval)) != nil
         report()

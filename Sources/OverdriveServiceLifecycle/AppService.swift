@@ -1,28 +1,31 @@
+// Owns the adapter that runs an app as a service of swift-service-lifecycle. Programs put it in a `ServiceGroup`. It
+// never handles signals.
+
 #if ServiceLifecycle
 internal import Overdrive
 public import OverdriveApp
 public import ServiceLifecycle
 
-/// An app as a `Service` of swift-service-lifecycle, beside others in a `ServiceGroup`.
+/// Runs an app as a `Service` of swift-service-lifecycle, with others in a `ServiceGroup`.
 ///
 ///     let app = AppService { [StorageServices(), WebServices()] }
 ///     let group = ServiceGroup(
 ///         services: [telemetry, app], gracefulShutdownSignals: [.sigterm], cancellationSignals: [.sigint], logger: logger)
 ///     try await group.run()
 ///
-/// The group's graceful shutdown ends the app in order; its cancellation cancels what stops. Signals are the group's: an
-/// app inside a process takes none.
+/// A graceful shutdown of the group ends the app in order. A cancellation of the group also cancels tasks that are
+/// stopping. The group handles signals; an app inside a group handles none.
 public struct AppService: Service {
     private let options: AppOptions
     private let serviceProviders: @Sendable () throws -> [any ServiceProvider]
     private let finished: @Sendable () -> Void
 
-    /// An app that boots when the group starts it.
+    /// Creates an app that boots when the group starts the service.
     ///
     /// - Parameters:
-    ///   - options: Limits, budgets, events.
-    ///   - finished: Is called once, when all tasks have booted.
-    ///   - serviceProviders: Makes the providers, when the service runs: a task boots once.
+    ///   - options: Time limits, budgets and events of the app.
+    ///   - finished: Called once, after all tasks have booted.
+    ///   - serviceProviders: Makes the providers. Called when the service runs, because each task boots only once.
     public init(
         options: AppOptions = AppOptions(), finished: @escaping @Sendable () -> Void = {},
         serviceProviders: @escaping @Sendable () throws -> [any ServiceProvider]
@@ -30,9 +33,9 @@ public struct AppService: Service {
         (self.options, self.finished, self.serviceProviders) = (options, finished, serviceProviders)
     }
 
-    /// Boots the app, and returns when it has ended.
+    /// Boots the app, and returns when the app has ended.
     ///
-    /// - Throws: `AppError` where the boot or a task failed, ``AppOverBudget`` where the end took longer than it may.
+    /// - Throws: `AppError` if the boot or a task failed; ``AppOverBudget`` if the end exceeded its time budget.
     public func run() async throws {
         let app = AppTasks.build(serviceProviders: try serviceProviders(), options: options, finished: finished)
         let report = await withTaskCancellationHandler {
@@ -49,7 +52,7 @@ public struct AppService: Service {
     }
 }
 
-/// The end of an ``AppService`` took longer than its budgets.
+/// The error of an ``AppService`` whose end exceeded its time budgets.
 public struct AppOverBudget: Error, CustomStringConvertible {
     /// The outcome of the app.
     public let report: AppReport

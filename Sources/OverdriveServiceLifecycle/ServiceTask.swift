@@ -1,25 +1,28 @@
+// Owns the adapter that runs a service of swift-service-lifecycle as a task of an app. Programs create it. It never
+// blocks a worker.
+
 #if ServiceLifecycle
 public import Logging
 internal import Overdrive
 public import OverdriveApp
 public import ServiceLifecycle
 
-/// A `Service` of swift-service-lifecycle as a task of an app.
+/// Runs a `Service` of swift-service-lifecycle as a task of an app.
 ///
 ///     let database = AppTask("database") { try await pool.connect() } stop: { await pool.close() }
 ///     let server = ServiceTask(HTTPServer(pool), name: "server", dependencies: [database])
 ///     AppTasks.run(serviceProviders: [WebServices(tasks: [database, server])])
 ///
-/// The service's `run()` begins when all dependencies of the task have booted. The task has booted then, or when
-/// `isReady` has returned. At the end the service is asked to shut down gracefully when all dependents have stopped.
-/// The task has stopped when `run()` returns; a second signal, or its spent budget, cancels it.
+/// The service's `run()` starts when all dependencies of the task have booted. The task counts as booted from then
+/// on, or from the return of `isReady`. When all dependents have stopped, the service gets a graceful shutdown. The
+/// task has stopped when `run()` returns. A second signal, or the end of its time budget, cancels it.
 ///
-/// A service that throws fails the boot or, later, the app; so does one that returns before it was asked to, unless it
-/// may.
+/// An error of the service fails the boot or, later, the app. So does an early return of `run()`, unless `mayReturn`
+/// is true.
 ///
 /// - Threading: `run()` is a Swift task on Swift's threads and holds no worker of the app.
 public final class ServiceTask: AppTask, @unchecked Sendable {
-    /// Why `run()` is to end.
+    /// The reason for the end of `run()`.
     private enum Ending { case asked, notReady }
 
     private struct Record {
@@ -27,21 +30,21 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
         var ending: Ending?
     }
 
-    // A group of one: graceful shutdown is told to services by their group alone.
+    // A group with one service, because only a group can send a graceful shutdown to a service.
     private let services: ServiceGroup
     private let mayReturn: Bool
     private let readiness: @Sendable () async throws -> Void
     private let record = Locked(Record())
 
-    /// A task from a service.
+    /// Creates a task from a service.
     ///
     /// - Parameters:
-    ///   - service: What runs.
-    ///   - name: What reports and messages call it; its type by default.
-    ///   - dependencies: The tasks that have to boot before it, and stop after it.
-    ///   - mayReturn: Whether `run()` may return before it was asked to, as that of a migration does.
-    ///   - logger: Where the service's group writes.
-    ///   - isReady: Returns when the service can be used, and throws when it cannot; it runs beside `run()`.
+    ///   - service: The service to run.
+    ///   - name: The name in reports and messages; by default the type of the service.
+    ///   - dependencies: The tasks that boot before this one, and stop after it.
+    ///   - mayReturn: Whether `run()` may return before a shutdown, as that of a migration does.
+    ///   - logger: The logger of the service's group.
+    ///   - isReady: Returns when the service can be used, or throws if it cannot. Runs concurrently with `run()`.
     public init(
         _ service: any Service, name: String? = nil, dependencies: [AnyTask] = [], mayReturn: Bool = false,
         logger: Logger = Logger(label: "overdrive.app"), isReady: @escaping @Sendable () async throws -> Void = {}
@@ -62,7 +65,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
 
     public override func main() {
         let running = AsyncTask { [services] in try await services.run() }
-        record.withLock { $0.running = running }  // before anybody can have this task stopped
+        record.withLock { $0.running = running }  // set before other threads can stop this task
         let becoming = AsyncTask { [self] in
             do {
                 try await readiness()
@@ -81,7 +84,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
             case (.failure(let error), nil):
                 fail(error)
             case (.success, nil):
-                // What may return leaves it to isReady whether it has booted.
+                // With `mayReturn`, only `isReady` decides whether the task has booted.
                 if mayReturn { return }
                 fail(ReturnedEarly())
             case (_, .asked):
@@ -93,7 +96,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
         }
     }
 
-    /// It is nobody else's: a task that has not booted is not stopped.
+    /// Ends the service after `isReady` has failed. The app does not stop a task that has not booted.
     private func end(_ running: AsyncTask<Void, any Error>, because error: any Error) async {
         record.withLock { $0.ending = $0.ending ?? .notReady }
         running.cancel()
@@ -101,7 +104,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
         fail(error)
     }
 
-    /// The app ends while `isReady` waits: the service is asked to shut down.
+    /// Shuts the service down gracefully when the app ends while `isReady` still waits.
     public override func interrupt() {
         record.withLock { $0.ending = .asked }
         AsyncTask { [services] in await services.triggerGracefulShutdown() }

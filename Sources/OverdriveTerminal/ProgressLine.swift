@@ -1,20 +1,23 @@
+// Owns the text of a progress line on a terminal. `showProgress` and the command call it. It never writes to a
+// stream.
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)
     internal import Musl
 #endif
 
-/// The one line that says on a terminal how far something is: `left  [####....]  40 %  0:07 left`.
+/// Formats a progress line for a terminal: `left  [####....]  40 %  0:07 left`.
 package enum ProgressLine {
-    /// Back to the line's beginning, and nothing on it.
+    /// The control sequence that returns to the start of the line and clears it.
     package static let erase = "\r\u{1B}[K"
 
-    /// A line no wider than `width`.
+    /// Returns a line of at most `width` characters.
     ///
     /// - Parameters:
-    ///   - left: What was done, in words.
-    ///   - done: The share that is done, 0 to 1; nil while nobody knows how much there is.
-    ///   - secondsLeft: How long the rest takes; nil while nobody knows.
+    ///   - left: The text at the left, such as the amount that is done.
+    ///   - done: The fraction that is done, 0 to 1; nil while the total is unknown.
+    ///   - secondsLeft: The remaining time in seconds; nil while unknown.
     package static func text(_ left: String, done: Double?, secondsLeft: Double?, width: Int) -> String {
         guard let done else { return String((left + "  counting").prefix(max(0, width))) }
         var right = "\(Int((done * 100).rounded(.down))) %"
@@ -27,7 +30,7 @@ package enum ProgressLine {
         return "\(left)  [\(bar)]  \(right)"
     }
 
-    /// Seconds as `0:07`, `12:34` or `1:02:03`.
+    /// Formats seconds as `0:07`, `12:34` or `1:02:03`.
     package static func clock(_ seconds: Double) -> String {
         let whole = Int(min(max(0, seconds.rounded(.up)), 359_999_999))
         let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60)
@@ -35,7 +38,7 @@ package enum ProgressLine {
         return hours > 0 ? "\(hours):\(two(minutes)):\(two(rest))" : "\(minutes):\(two(rest))"
     }
 
-    /// The width of the terminal behind the standard error stream; 80 where it does not say.
+    /// Returns the width of the terminal of the standard error stream in characters; 80 if unknown.
     package static func terminalWidth() -> Int {
         var size = winsize()
         guard unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

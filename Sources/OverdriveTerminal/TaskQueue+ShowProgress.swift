@@ -1,3 +1,6 @@
+// Owns the progress display of a queue on a terminal. Programs call it. It writes only to the standard error stream,
+// and only if that is a terminal.
+
 public import OverdriveCore
 
 #if canImport(Glibc)
@@ -7,18 +10,19 @@ public import OverdriveCore
 #endif
 
 extension TaskQueue {
-    /// Shows the progress as one line on the standard error stream until all closures have finished. If the stream is
-    /// not a terminal, the call only waits.
+    /// Shows the progress as one line on the standard error stream until all closures have finished.
+    ///
+    /// If the stream is not a terminal, the call only waits.
     ///
     ///     queue.trackProgress(total: files.count)
     ///     for file in files { queue.async { convert(file) } }
     ///     await queue.showProgress()
     ///
-    /// - Parameter interval: How long between two looks.
-    /// - Ordering: When it returns, all that was tracked has ended. It returns early with its task's cancellation, and at
-    ///   once where nothing is tracked.
-    /// - Threading: Any task; it writes on the thread that the task is on.
-    /// - Cost: A look at `progress` and one `write` each time.
+    /// - Parameter interval: The time between two updates.
+    /// - Ordering: All tracked work has ended when the call returns. The call returns early if its task is cancelled,
+    ///   and at once without tracking.
+    /// - Threading: Any task; the call writes on the task's thread.
+    /// - Cost: One read of `progress` and one `write` for each update.
     public func showProgress(every interval: Duration = .milliseconds(100)) async {
         let isTerminal = isatty(STDERR_FILENO) == 1
         for await progress in progressUpdates(every: interval) where isTerminal {
@@ -29,11 +33,11 @@ extension TaskQueue {
 }
 
 extension TaskQueue.Progress {
-    /// One line for a terminal, no wider than `width`: what is done, a bar, and the time that is left.
+    /// Returns one line of at most `width` characters: the counts, a bar, and the remaining time.
     ///
     ///     print(progress.line(width: 60))   // 1,200 of 5,000  310/s  [####..............]  24 %  0:13 left
     ///
-    /// - Parameter width: In characters; a line that has no room for the bar goes without it.
+    /// - Parameter width: The maximum width in characters; a narrow line has no bar.
     public func line(width: Int) -> String {
         let speed = rate.map { "  \(Int($0.rounded()).grouped)/s" } ?? ""
         return ProgressLine.text(
@@ -41,7 +45,7 @@ extension TaskQueue.Progress {
     }
 }
 
-/// Writes to the standard error stream; who reads it no longer is no reason to stop.
+/// Writes to the standard error stream, and ignores errors, such as a closed reader.
 private func show(_ text: String) {
     let bytes = Array(text.utf8)
     _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
