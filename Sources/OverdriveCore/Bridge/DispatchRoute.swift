@@ -116,7 +116,7 @@ final class DispatchRoute: Sendable {
 }
 
 extension TaskQueue {
-    /// Creates a queue whose closures run on `queue`. The public initializer is in the target that may import
+    /// Creates a queue whose closures run on `queue`. The public initialiser is in the target that may import
     /// Dispatch.
     package convenience init(dispatching queue: DispatchQueue) {
         let route = DispatchRoute(queue)

@@ -1,5 +1,5 @@
 // Owns the jobs of Swift Concurrency when `Scheduler.shared` is the global executor of the process. The target
-// OverdriveGlobal calls it. It never runs a job in the isolation of an actor's own executor.
+// OverdriveGlobal calls it. Jobs never run in the isolation of an executor.
 
 internal import CScheduler
 

@@ -176,7 +176,7 @@ struct QueueExecutors {
 }
 
 /// The Swift jobs of a queue, as an engine queue whose target is that queue. So its order, limit and suspension
-/// apply, but a cancel of its closures does not discard jobs.
+/// apply, but a cancellation of its closures does not discard jobs.
 @safe final class JobsOfQueue: Sendable {
     // The engine's queues are thread-safe, and the pointers never change.
     private nonisolated(unsafe) let own, queue: OpaquePointer

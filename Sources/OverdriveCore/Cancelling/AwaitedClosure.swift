@@ -1,5 +1,5 @@
 // Owns one awaited closure of `TaskQueue.run`. `run` creates it, and the engine runs or discards it. It never runs
-// the closure after a cancel.
+// the closure after a cancellation.
 
 internal import CScheduler
 internal import Synchronization

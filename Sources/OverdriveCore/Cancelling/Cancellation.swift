@@ -19,7 +19,7 @@ public enum Cancellation {
     /// Returns if the running work is not cancelled.
     ///
     /// - Throws: `CancellationError` if the work was cancelled.
-    /// - Ordering: Writes before the cancel are visible to the work that sees it.
+    /// - Ordering: Writes before the cancellation are visible to the work that sees it.
     /// - Threading: Any thread; the answer refers to the work that the thread runs.
     /// - Cost: A thread-local load and one more load.
     public static func check() throws(CancellationError) {

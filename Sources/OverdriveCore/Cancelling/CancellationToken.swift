@@ -15,7 +15,7 @@ internal import Synchronization
 /// - Cost: A check is one load.
 public final class CancellationToken: Sendable {
     private let cancelled = Atomic(false)
-    /// The handlers to call on cancel, by number.
+    /// The handlers to call on cancellation, by number.
     private let calls = Locked<(last: Int, pending: [Int: @Sendable () -> Void])>((0, [:]))
 
     /// Creates a token that is not cancelled.
@@ -31,11 +31,11 @@ public final class CancellationToken: Sendable {
         cancelled.load(ordering: .acquiring)
     }
 
-    /// Cancels all work that has this token. A cancel cannot be undone.
+    /// Cancels all work that has this token. A cancellation cannot be undone.
     ///
-    /// - Ordering: Earlier writes are visible to the work that sees the cancel.
+    /// - Ordering: Earlier writes are visible to the work that sees the cancellation.
     /// - Threading: Any thread.
-    /// - Cost: One store and one lock, and the cancel of each run of a task graph with this token.
+    /// - Cost: One store and one lock, and the cancellation of each run of a task graph with this token.
     public func cancel() {
         cancelled.store(true, ordering: .releasing)
         let pending = calls.withLock { calls in
@@ -45,7 +45,7 @@ public final class CancellationToken: Sendable {
         for call in pending { call() }
     }
 
-    /// Registers `call` for the cancel of the token. If the token is already cancelled, `call` runs at once.
+    /// Registers `call` for the cancellation of the token. If the token is already cancelled, `call` runs at once.
     ///
     /// - Returns: The number of the handler, for ``withdraw(_:)``.
     package func onCancel(_ call: @escaping @Sendable () -> Void) -> Int {

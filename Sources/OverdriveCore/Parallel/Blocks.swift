@@ -41,7 +41,7 @@ struct Blocks: Sendable {
         return start..<start + min(size, range.upperBound - start)
     }
 
-    /// Allocates uninitialized memory for one value per block. The caller deallocates it.
+    /// Allocates uninitialised memory for one value per block. The caller deallocates it.
     @inlinable
     func makePlaces<R>(for type: R.Type) -> UnsafeMutablePointer<R> { .allocate(capacity: count) }
 

@@ -110,7 +110,7 @@ final class Effort<E: Error>: CurrentWork {
     }
 
     /// Throws the first error, or `CancellationError` if the operation was cancelled. Call after the join of all
-    /// parts. A cancel during the last part also throws, although all elements are done. Skipped parts are remembered
+    /// parts. A cancellation during the last part also throws, although all elements are done. Skipped parts are remembered
     /// in `isCut`, since a cancellation source may have changed its answer.
     @usableFromInline
     func end() throws(E) {
@@ -129,7 +129,7 @@ extension Parallel {
     ///     // meanwhile, on another thread
     ///     print(progress.completed, "of", frames.count)
     ///
-    /// - Threading: Safe from any thread.
+    /// - Threading: Any thread.
     /// - Cost: One addition for each part of some microseconds.
     public final class Progress: Sendable {
         private let halves = Atomic(0)

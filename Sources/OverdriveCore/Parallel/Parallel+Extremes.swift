@@ -29,7 +29,7 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
     /// - Ordering: Comparisons run in any order.
     /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
+    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With settings other than a
     ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
     @inline(__always)
@@ -71,7 +71,7 @@ extension Parallel {
     /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
     /// - Ordering: Comparisons run in any order.
     /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With more than a
+    /// - Cost: One pass over the elements, plain values 1,024 at a time unless a grain is set. With settings other than a
     ///   grain, or errors, one allocation, and some nanoseconds more for each comparison.
     @inlinable
     @inline(__always)

@@ -1,6 +1,7 @@
-internal import Synchronization
 // Owns the searches, which end as soon as the result is known. Programs call them. The result never depends on the
 // number of workers.
+
+internal import Synchronization
 
 extension Parallel {
     /// Returns the first element for which a closure returns true, or nil if none exists.

@@ -15,7 +15,7 @@ extension Parallel {
     /// In all operations, ``Cancellation/isRequested`` becomes true.
     ///
     /// - Parameter body: Runs once, and receives the value for calling operations. If a shutdown discards the call
-    ///   before a worker starts it, `body` runs on the task's own thread and sees a cancel. The worker releases the
+    ///   before a worker starts it, `body` runs on the task's own thread and sees a cancellation. The worker releases the
     ///   captures before the task resumes.
     /// - Returns: The result of `body`.
     /// - Throws: Any error of `body`.

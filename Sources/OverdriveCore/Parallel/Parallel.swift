@@ -172,7 +172,7 @@ extension Parallel {
         return values.compactMap { $0 }
     }
 
-    /// Returns the results of all blocks, with nil for each block that was skipped after an error or cancel.
+    /// Returns the results of all blocks, with nil for each block that was skipped after an error or cancellation.
     ///
     /// - Parameter isCounted: Whether the finished elements count as progress.
     @inlinable

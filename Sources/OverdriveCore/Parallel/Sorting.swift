@@ -373,7 +373,7 @@ enum Sorting {
     /// Sorts `base` by merging. The result is in `room` if `intoRoom`, else in `base`; the other memory is then
     /// uninitialised. `room` is uninitialised at the start.
     ///
-    /// An element is reported half done after its first separate run is sorted, and done in the last merge.
+    /// Progress: an element counts half when its unforked range is sorted, and half in the last merge.
     @inlinable
     static func mergeSort<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ room: UnsafeMutablePointer<Element>,

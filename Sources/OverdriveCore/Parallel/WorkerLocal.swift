@@ -19,7 +19,7 @@ public import Synchronization
 ///     }
 ///     let counts = words.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
 ///
-/// - Threading: Safe from any thread.
+/// - Threading: Any thread.
 @safe public final class WorkerLocal<Value: Sendable>: Sendable {
     /// The storage of one value. It belongs to the thread that created it, and never moves.
     @usableFromInline

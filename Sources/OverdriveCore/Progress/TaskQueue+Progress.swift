@@ -1,5 +1,5 @@
 // Owns the progress of a queue: counters of submitted and finished work. Programs start it, and submissions report to
-// it. A queue without tracking pays one load per submission.
+// it. A queue without tracking pays only some loads per submission.
 
 internal import CScheduler
 internal import Synchronization
@@ -16,7 +16,7 @@ extension TaskQueue {
         /// The ended closures that never ran, and the tasks that ended with a `CancellationError`. A closure of
         /// `run(_:)` that was cancelled before it started counts as finished.
         public let cancelled: Int
-        /// The number of ends per second, over the last seconds; nil while unknown.
+        /// The closures and tasks that end per second, over the last seconds; nil while unknown.
         public let rate: Double?
         /// The time for the rest at this rate; nil if the rate is 0 or unknown.
         public let timeLeft: Duration?
@@ -195,7 +195,7 @@ final class ProgressTracker: Sendable {
 }
 
 /// One submission that a tracker counts. The closure or task retains it. If the closure or task is discarded,
-/// `deinit` counts a cancel.
+/// `deinit` counts a cancellation.
 package final class ProgressTicket: @unchecked Sendable {
     /// The outcome of the submission.
     package enum Ending { case success, failure, cancellation }

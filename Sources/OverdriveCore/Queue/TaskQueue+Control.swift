@@ -86,7 +86,7 @@ extension TaskQueue {
         }
     }
 
-    /// Discards all closures that have not started, and sends a cancel to running bodies.
+    /// Discards all closures that have not started, and sends a cancellation to running bodies.
     ///
     /// In the running body of a task, an item or `run(_:)`, ``Cancellation/isRequested`` and `isCancelled` become
     /// true. A task finishes as cancelled when its body returns; `run(_:)` returns the result of its body. A
@@ -104,7 +104,7 @@ extension TaskQueue {
                     + "Cancel a WorkItem.")
         }
         let closures = unsafe Int(od_queue_cancel_all(queue))
-        // End the epoch after the cancel: bodies that start until now were submitted before or during this call.
+        // End the epoch after the cancellation: bodies that start until now were submitted before or during this call.
         endCancelEpoch()
         return closures + (taskRegistry?.cancelParked() ?? 0)
     }
@@ -129,7 +129,7 @@ extension TaskQueue {
     ///   thread is read once, at different moments. A closure that finishes during the call may count. Every closure
     ///   that runs during the whole call counts.
     /// - Threading: Any thread.
-    /// - Cost: Two short critical sections and a look at each worker.
+    /// - Cost: Two short critical sections, and a read of each worker's state.
     public var runningTaskCount: Int {
         switch route {
         case .engine(let queue, _): unsafe Int(clamping: od_queue_running(queue))

@@ -9,7 +9,7 @@ extension TaskQueue {
 
     /// Submits `function(context)`. The submitter keeps `context` alive until `group` is empty.
     ///
-    /// A cancel or a shutdown discards the job without a call, and still counts it as finished in `group`.
+    /// A cancellation or a shutdown discards the job without a call, and still counts it as finished in `group`.
     package func async(
         group: WaitGroup, qos: QoS?, function: Function, context: UnsafeMutableRawPointer
     ) {

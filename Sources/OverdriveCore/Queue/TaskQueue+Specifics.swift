@@ -248,7 +248,7 @@ final class Specifics: Sendable {
 
     func set<Value>(_ key: TaskQueue.SpecificKey<Value>, to value: Value?) {
         let entry = value.map { Entry(key: key, value: $0) }
-        // Release the old value outside the lock: its deinitializer may read another value.
+        // Release the old value outside the lock: its deinitialiser may read another value.
         let old = entries.withLock { entries in
             // Replace the dictionary in one step, so that a forked child never sees a half-changed one.
             var changed = entries

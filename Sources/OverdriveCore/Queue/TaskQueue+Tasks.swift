@@ -19,7 +19,7 @@ package protocol TaskRegistry: AnyObject, Sendable {
     /// Suspends the calling task until all added tasks have finished.
     func becameEmpty() async
 
-    /// Cancels all tasks. Returns the number of parked tasks that had not started; running tasks see a cancel.
+    /// Cancels all tasks. Returns the number of parked tasks that had not started; running tasks see a cancellation.
     func cancelParked() -> Int
 
     /// Returns this registry, or the registry of the current process in a forked child.

@@ -38,7 +38,7 @@ extension TaskQueue {
     ///   - delay: The time from now; zero or less submits the item at once.
     ///   - item: The item to submit then, with its own quality of service and flags. If it is cancelled before, it
     ///     does not run.
-    /// - Returns: The timer. Its cancel also cancels the item, unless the item has started.
+    /// - Returns: The timer. Its cancellation also cancels the item, unless the item has started.
     /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``.
     /// - Threading: Any thread.
     /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``, and one allocation.

@@ -1,5 +1,5 @@
 // Owns the public queue object, its creation and its release. Programs create queues; the other files of this folder
-// add their operations. A queue owns no thread, and never runs a closure in its initializer.
+// add their operations. A queue owns no thread, and never runs a closure in its initialiser.
 
 internal import CScheduler
 internal import Dispatch

@@ -1,5 +1,5 @@
-// Owns work items: closures with cancel, wait and notifications. Programs create them and submit them to queues. An
-// item never retains a queue.
+// Owns work items: closures with cancellation, waits and notifications. Programs create them and submit them to
+// queues. An item retains a queue only during a wait.
 
 internal import Synchronization
 
@@ -10,7 +10,7 @@ internal import Synchronization
 ///     // The text has changed:
 ///     search.cancel()
 ///
-/// The item *finishes* when its first run returns, or when it is cancelled before a run began. `wait()` and
+/// The item *finishes* when its first run returns, or when it is cancelled before any run starts. `wait()` and
 /// ``notify(on:qos:flags:execute:)`` refer to this moment. Later runs do not change it.
 ///
 /// - Repeated submission: each submission runs the body once. Runs may overlap if the queues allow it.
@@ -137,11 +137,11 @@ public final class WorkItem: Sendable {
         return state >= WorkItem.oneRun && queueRuns.withLock { $0.isCancelled }
     }
 
-    /// Cancels the item: no further run starts, and a current run sees the cancel.
+    /// Cancels the item: no further run starts, and a current run sees the cancellation.
     ///
     /// Repeated calls, and calls after the end, have no effect.
     ///
-    /// - Ordering: A run that starts during the call sees the cancel, or does not start.
+    /// - Ordering: A run that starts during the call sees the cancellation, or does not start.
     /// - Threading: Any thread. If the item finishes, the calling thread submits the notifications.
     /// - Cost: Two locked instructions, and a wake of the waiters.
     public func cancel() {

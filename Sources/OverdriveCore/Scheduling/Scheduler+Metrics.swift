@@ -16,7 +16,7 @@ extension Scheduler {
     public struct Metrics: Sendable, Equatable {
         /// Closures and jobs that ran to their end.
         public let executed: Int
-        /// Closures that never ran because of a cancel or a shutdown.
+        /// Closures that never ran because of a cancellation or a shutdown.
         public let cancelled: Int
         /// The executed closures that ran on their submitter because of a full queue, or on a thread that waited for
         /// them.
@@ -25,7 +25,7 @@ extension Scheduler {
         public let stolen: [Int]
         /// Steal operations by the same distances; one operation may move several closures.
         public let steals: [Int]
-        /// Branches of `join`, `invoke` and loops that ran on another thread than the one that forked them.
+        /// Branches of `join`, `invoke` and loops that ran on a different thread from the one that forked them.
         public let stolenForks: Int
         /// Searches through all other workers that found no work.
         public let failedSteals: Int

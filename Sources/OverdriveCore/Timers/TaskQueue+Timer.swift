@@ -117,7 +117,7 @@ extension TaskQueue {
         ///
         /// The function never waits: inside the timer's own closure it returns ``Cancellation/running``.
         ///
-        /// - Returns: The state of the timer before the cancel.
+        /// - Returns: The state of the timer before the cancellation.
         /// - Ordering: After `.prevented` and `.wasOver` no call runs, and the writes of earlier calls are visible.
         /// - Threading: Any thread.
         /// - Cost: One short critical section.

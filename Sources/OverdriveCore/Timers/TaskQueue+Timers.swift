@@ -1,4 +1,4 @@
-// Owns the calls that create timers on a queue. Programs call them. A timer never starts a thread and never polls.
+// Owns the calls that create timers on a queue. Programs call them. A waiting timer never polls.
 
 internal import CScheduler
 

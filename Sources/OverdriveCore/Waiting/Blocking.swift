@@ -1,5 +1,4 @@
-// Owns the announcement of a blocking call. Programs and `sync` calls use it. It never moves `body` to another
-// thread.
+// Owns the announcement of a blocking call. Programs call it. It never moves `body` to another thread.
 
 internal import CScheduler
 
