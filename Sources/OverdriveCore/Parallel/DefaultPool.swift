@@ -1,5 +1,5 @@
-// Owns the choice of the scheduler for threads that are not workers. The engine calls it at such a thread's first
-// fork.
+// Owns the choice of the scheduler for threads that are not workers. The engine calls it at the first fork of
+// each.
 
 internal import CScheduler
 

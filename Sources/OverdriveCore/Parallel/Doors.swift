@@ -25,8 +25,8 @@ func joinClosure(_ body: () -> Void)
 @usableFromInline
 func takeBackClosure(_ body: () -> Void) -> Bool
 
-/// Offers the call of `body` with `number` to thieves. The thief writes its result, of at most 16 bytes, directly
-/// behind the slot. (The generic `R` makes every closure return its result in memory.)
+/// Offers the call of `body` with `number` to thieves. The thief writes its result, of at most 16 bytes, to the memory of
+/// the slot. (The generic `R` makes every closure return its result in memory.)
 @_silgen_name("od_fork_numbered_closure")
 @usableFromInline
 func forkNumbered<R>(_ body: (Int) -> R, _ number: UInt32) -> UnsafeMutablePointer<od_fork_slot>

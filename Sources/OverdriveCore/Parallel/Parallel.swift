@@ -91,7 +91,7 @@ public struct Parallel: Sendable {
     ///     ``run(_:)`` use ``Scheduler/shared``. Nested operations in the closures stay on this scheduler.
     ///   - grain: The minimum number of elements in a part, 1 or more. With nil, a part has as many elements as take
     ///     some microseconds, or 1,024 plain values that are only combined. Forks and sorts ignore the grain.
-    ///   - placement: How parts of a loop are assigned to NUMA nodes. Forks, sorts, `min`, `max` and `reduce` without
+    ///   - placement: The assignment of the parts of a loop to NUMA nodes. Forks, sorts, `min`, `max` and `reduce` without
     ///     `into` ignore it.
     ///   - token: Ends operations early with `CancellationError`, as the cancellation of the calling work or task does.
     ///     This applies only to operations whose closures may throw any error. For a closure that does not throw, write

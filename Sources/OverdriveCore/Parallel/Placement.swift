@@ -5,7 +5,7 @@ internal import CScheduler
 internal import Synchronization
 
 extension Parallel {
-    /// How parts of a range are assigned to NUMA nodes.
+    /// The assignment of the parts of a range to NUMA nodes.
     public enum Placement: Sendable {
         /// Any free thread takes the next part.
         case anywhere

@@ -10,8 +10,7 @@ extension TaskQueue {
         /// The submitter waits for room. Waiting submitters continue in the order of their calls.
         ///
         /// A spare replaces a waiting worker. A closure of the queue never waits: its submission exceeds the limit.
-        /// If queues submit to each other in a circle and a wait would never end, the submission also exceeds the
-        /// limit, with a warning.
+        /// A submission that would wait forever, in a chain or circle of queues, also exceeds the limit, with a warning.
         case wait
         /// The submitter runs the closure before `async` returns, in the queue's order, as
         /// ``TaskQueue/sync(execute:)`` would. A concurrent queue runs the closure at once; a serial or limited queue

@@ -35,7 +35,7 @@ extension Scheduler {
         public let parks: Int
         /// Wakes after which the worker found work, and wakes after which it found none.
         public let usefulWakes, spuriousWakes: Int
-        /// Closures that a suspended or limited queue delayed.
+        /// Closures that went through the wait queue of a suspended or limited queue.
         public let diverted: Int
         /// The number of times that a worker's deque grew.
         public let dequeGrowths: Int

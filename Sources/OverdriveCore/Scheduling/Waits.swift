@@ -14,8 +14,8 @@ struct Waits {
             uniqueKeysWithValues: workers.lazy.map { ($0.index, $0.holders(among: workers).map(\.index)) }.filter { !$0.1.isEmpty })
         next = holders.compactMapValues(\.first)
         let queues = Dictionary(queues.map { ($0.id, $0) }) { first, _ in first }
-        // Start with all workers whose awaited queue is fully held by waiting workers, and remove those that can
-        // continue.
+        // Start with all workers that wait for a full queue whose closures all run on workers. Then remove each worker
+        // with a holder that can continue.
         var stuck = Set(
             workers.filter { worker in
                 guard let queue = queues[worker.waitsAtID], let holders = holders[worker.index] else { return false }

@@ -18,8 +18,8 @@ enum EngineTime {
             nanoseconds = od_timer_now()
         }
 
-        /// Returns the suspension time between this pair and `other`, minus the time for which this reading was
-        /// interrupted.
+        /// Returns the suspension time between this pair and `other`, minus the time for which the reading of
+        /// `other` was interrupted.
         func slept(until other: Anchor) -> Duration {
             instant.duration(to: other.instant) - .nanoseconds(other.nanoseconds - nanoseconds)
         }
