@@ -36,7 +36,7 @@ final class DispatchRoute: Sendable {
         let here = flags.contains(.enforceQoS) ? asked ?? self.qos : max(self.qos, asked ?? self.qos)
         pending.enter()
         group?.enter()
-        // Only the dispatch queue gets the closure, once.
+        // The closure goes to the dispatch queue once, and this thread does not keep it.
         nonisolated(unsafe) let body = body
         queue.async(qos: asked?.dispatched ?? .unspecified, flags: flags.dispatched) {
             self.running.add(1, ordering: .acquiringAndReleasing)

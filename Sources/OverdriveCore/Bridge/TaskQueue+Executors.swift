@@ -213,7 +213,7 @@ struct QueueExecutors {
     }
 
     fileprivate func submit(_ job: UnownedJob, _ priority: JobPriority) {
-        // Every task has a priority, so the default priority raises nothing.
+        // Every Swift task has a priority, even if the program chose none. So only a priority above the default raises a job.
         let asked = TaskQueue.QoS(priority.rawValue)
         unsafe od_queue_async_executor_job(
             own, asked > .default ? asked.rawValue : Int32(OD_QUEUE_BAND),

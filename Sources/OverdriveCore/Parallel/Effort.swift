@@ -95,8 +95,7 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
-    /// Adds `halves` half elements to the progress. After an early end they do not count: the sort only runs to its
-    /// end.
+    /// Adds progress, in half elements. After an early end it adds nothing, because the sort then only runs to its end.
     @usableFromInline
     func isDone(halves: Int) {
         guard let progress, !isOver else { return }

@@ -93,7 +93,7 @@ extension TaskQueue {
         let closure = AwaitedClosure(on: self)
         if try closure.beginsWithin(#isolation) { return try closure.callWithin(body) }
         defer { Handoff.received(by: closure) }
-        // The queue gets the closure once, and the caller gets the result once.
+        // The closure goes to the queue once, and the result to the caller once; no other thread keeps them.
         nonisolated(unsafe) let body = body
         nonisolated(unsafe) let result = try await unsafe goTo(closure, body)
         return unsafe result

@@ -46,7 +46,7 @@ extension TaskQueue {
                 unsafe od_queue_async_due_task(queue, qos?.rawValue ?? -1, task)
             }
         case .dispatch(let route):
-            // Only the dispatch queue gets the task, once.
+            // The task goes to the dispatch queue once, and this thread does not keep it.
             nonisolated(unsafe) let task = unsafe task
             route.async(group: nil, qos: qos) { unsafe run(task) }
         }

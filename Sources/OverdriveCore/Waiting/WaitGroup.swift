@@ -163,7 +163,7 @@ internal import CScheduler
         on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
         execute body: sending @escaping () -> Void
     ) {
-        // Only the queue gets the closure, once.
+        // The closure goes to the queue once, and this thread does not keep it.
         nonisolated(unsafe) let body = body
         let asked = TaskQueue.QoS.asked(qos, flags)
         let terms = flags.subtracting([.inheritQoS, .noQoS])
