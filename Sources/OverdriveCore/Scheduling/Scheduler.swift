@@ -14,7 +14,7 @@ internal import Synchronization
 /// A scheduler starts no thread before its first work and uses no CPU while it is idle. Without a fixed number of
 /// workers, it follows the process's affinity mask, cpuset and cgroup quota. Changes take effect within a second of
 /// activity. A scheduler without references still runs its pending closures, and is then released. The releasing
-/// thread does not wait for them; use ``shutdown(timeout:)-(Duration)`` to wait.
+/// thread does not wait for them; use `shutdown(timeout:)` to wait.
 ///
 /// - Threading: Any thread.
 @safe public final class Scheduler: Sendable {
