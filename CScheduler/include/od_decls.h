@@ -1,4 +1,4 @@
-/* od_decls.h — C's linkage for C++. */
+/* od_decls.h — declares C linkage when a C++ compiler reads the public headers. */
 #ifndef OD_DECLS_H
 #define OD_DECLS_H
 

@@ -1,4 +1,5 @@
-/* od_external.h — threads that are no workers, and fork: in which pool, and what their branches inherit. */
+/* od_external.h — fork and join on threads that are not workers: their pool, and the context that their
+ * branches inherit. */
 #ifndef OD_EXTERNAL_H
 #define OD_EXTERNAL_H
 
@@ -7,23 +8,25 @@
 
 OD_BEGIN_DECLS
 
-/* The pool that a thread which is no worker forks in: made at the first such fork, with the
- * options of the environment. A program may define its own. NULL: forks run where they are. */
+/* Returns the pool in which a thread that is not a worker forks. The first such fork creates the pool, with
+ * the options of the environment. A program may define this function itself. If the function returns NULL,
+ * each fork runs on the thread that forked. */
 od_pool *od_default_pool(void);
 
-/* What od_thread_work is on a thread that takes a branch from the calling one, asked at each root:
- * the calling thread's. A program may define its own, which adds to that what is current there by
- * other ways than od_thread_set_work. */
+/* Returns the value of od_thread_work for a thread that takes a branch from the calling thread. The engine
+ * calls it at each root fork; the default is the calling thread's own value. A program may define this
+ * function to add context that it sets by other means. */
 void *od_fork_root_work(void);
 
-/* Makes `work` what od_thread_work says, until od_work_leave gets what this returns. Branches that the
- * calling thread forks meanwhile inherit it, wherever they run, and are joined before od_work_leave. */
+/* Sets the value of od_thread_work to `work` and returns the previous value, for od_work_leave. Branches that
+ * the calling thread forks in between inherit `work` on every thread. The caller joins these branches before
+ * od_work_leave. */
 void *od_work_enter(void *work);
 void od_work_leave(void *outer);
 
-/* Makes the calling thread an external thread of `pool` until the matching od_forks_leave, also where it
- * is a worker of another. Nothing changes when it is a worker of
- * the pool already, or there is no room (its forks run where they are). */
+/* Makes the calling thread an external thread of `pool` until the matching od_forks_leave. A worker of
+ * another pool may call this as well. The call changes nothing if the thread is a worker of `pool`. If the
+ * pool has no free slot for the thread, its forks run on the thread itself. */
 typedef struct od_fork_scope od_fork_scope;
 struct od_fork_scope {
     od_forks *outer, *here;

@@ -2,23 +2,23 @@
  *
  *     static void right(void *frame) { … }
  *
- *     od_fork_slot *branch = od_fork(right, &frame);   it may be taken from here on
+ *     od_fork_slot *branch = od_fork(right, &frame);   from here on a thief may take it
  *     left(…);                                         runs here
  *     od_join(branch, right, &frame);                  runs it here, or waits for its thief
  *
- * Forks nest to any depth, and joins come in the opposite order of forks, on the thread that
- * forked. A fork that nobody takes costs a few stores and two comparisons: no allocation, no
- * locked instruction, no call. On a worker it belongs to the worker's pool; any other thread
- * becomes an external thread of od_default_pool's for as long as its outermost fork lasts, and runs the
- * root itself. A join that has to wait runs branches that its own branch has forked, and
- * nothing else.
+ * Forks nest to any depth. The thread that forked joins its forks, the newest first. A fork that no thief
+ * takes costs a few stores and two comparisons: no allocation, no locked instruction, no call.
  *
- * Each thread keeps its forks on a stack of slots. Those below `limit` may be taken; a thief
- * asks for more by raising `limit` over everything, so that the comparison which the owner
- * makes anyway fails. How that works is in worker/forks.h.
+ * A worker's fork belongs to the worker's pool. Any other thread becomes an external thread of
+ * od_default_pool until its outermost fork is joined; it runs the root branch itself. A join that has to wait
+ * runs only branches that its own branch has forked.
  *
- * The scheme is a descendant of Lace's split deque (van Dijk, van de Pol, MUSEPAT 2014, §3);
- * waiting by leapfrogging is Wagner's and Calder's (PPoPP 1993).
+ * Each thread keeps its forks on a stack of slots. Thieves may take the slots below `limit`. A thief asks for
+ * more by raising `limit` above every slot, so that the owner's next comparison fails. The file
+ * worker/forks.h explains the protocol.
+ *
+ * The scheme descends from Lace's split deque (van Dijk, van de Pol, MUSEPAT 2014, §3). Waiting by
+ * leapfrogging comes from Wagner and Calder (PPoPP 1993).
  */
 #ifndef OD_FORK_H
 #define OD_FORK_H
@@ -31,7 +31,7 @@
 
 OD_BEGIN_DECLS
 
-/* The engine and its model checker read these words through their own forms of these. */
+/* The engine and its model checker define these macros to access the words below in their own way. */
 #ifndef OD_FORK_ATOMIC
 #define OD_FORK_ATOMIC(type) type
 #define OD_FORK_LOAD(place) __atomic_load_n((place), __ATOMIC_RELAXED)
@@ -42,48 +42,50 @@ OD_BEGIN_DECLS
 
 struct odi_forks;
 
-/* One fork. The first half is its owner's, the second its thief's. */
+/* One fork: the owner writes the first half of the slot, the thief the second half. */
 typedef struct od_fork_slot {
-    uint64_t code; /* a Swift closure's code; of a C function the complement */
+    uint64_t code; /* the code of a Swift closure, or the complement of a C function's address */
     void *context;
-    OD_FORK_ATOMIC(struct odi_forks *) thief; /* who runs it */
+    OD_FORK_ATOMIC(struct odi_forks *) thief; /* the thread that runs it */
     OD_FORK_ATOMIC(uint32_t) state;
     union {
-        uint32_t number; /* which of several branches it is, where its code is told */
-        uint32_t base;   /* once a thief has read that: how high its own stack was then */
+        uint32_t number; /* branch number, if the code takes one */
+        uint32_t base;   /* after the thief has read the number: the height of the thief's stack */
     };
 } od_fork_slot;
 
-/* Turned over in the code of branches that are told their number, and may leave a result of up to 16
- * bytes where their code and context were. */
+/* Inverted in the code of a branch that receives its number. Such a branch may leave a result of up to 16
+ * bytes in place of its code and context. */
 #define OD_FORK_NUMBERED (UINT64_C(1) << 62)
 
-/* The owner's end of a thread's forks. */
+/* The owner's end of a thread's fork stack. */
 typedef struct od_forks {
     OD_FORK_ATOMIC(od_fork_slot *) head; /* the next free slot */
-    OD_FORK_ATOMIC(uintptr_t) limit;     /* from here on slots are private; or asked for */
+    OD_FORK_ATOMIC(uintptr_t) limit;     /* slots from this address on are private; a huge value is a thief's
+                                            request */
 } od_forks;
 
-/* The calling thread's; NULL where it has never forked and is no worker. */
+/* Forks of the calling thread; NULL if it has never forked and is not a worker. */
 extern __thread od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
-/* The rare ways of fork and join; not for direct use. */
+/* The slow paths of fork and join; not for direct use. */
 od_fork_slot *od_fork_first(uint64_t code, void *context);
 od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number);
 void od_fork_asked(void);
 void od_join_slow(void);
 
-/* The same in two steps, for who would rather run the branch by a call that the compiler sees. True:
- * nobody has it, the caller runs it and calls od_join_end. False: it is over. */
+/* The two steps of od_join_slow, for a caller that runs the branch by a call that the compiler can inline. If
+ * od_join_back returns true, no thief has the branch: the caller runs it and then calls od_join_end. If it
+ * returns false, the branch has finished. */
 bool od_join_back(void);
 void od_join_end(void);
 
-/* The same for branches with numbers; but the caller calls od_join_end in either case, once it has
- * read the result. */
+/* The counterpart for numbered branches. The caller calls od_join_end in either case, after it has read the
+ * result. */
 bool od_join_numbered_back(void);
 
-/* The same, read anew. Left to the compiler, its offset among the thread-locals would be kept
- * in a register across the first branch, which costs more than it saves. */
+/* Reads od_forks_self again from thread-local storage. Without this the compiler would keep the variable's
+ * offset in a register across the first branch, which costs more than the load. */
 static inline __attribute__((always_inline)) od_forks *od_forks_here(void)
 {
 #if defined(__x86_64__) && !defined(ODI_MODEL)
@@ -96,8 +98,8 @@ static inline __attribute__((always_inline)) od_forks *od_forks_here(void)
 #endif
 }
 
-/* Offers `code` to thieves; the caller pops what this returns before it returns itself. It is
- * kept across the first branch so that no pop has to wait for the store of the push before. */
+/* Offers `code` to thieves; the caller pops the returned slot before it returns. The caller keeps the slot
+ * across the first branch, so that the pop does not wait for the push's store. */
 static inline __attribute__((always_inline)) od_fork_slot *od_fork_push(uint64_t code,
                                                                        void *context)
 {
@@ -115,7 +117,7 @@ static inline __attribute__((always_inline)) od_fork_slot *od_fork_push(uint64_t
     return slot;
 }
 
-/* The same for several branches of one code and context, each with a number of its own. */
+/* Offers one of several branches that share code and context and differ in `number`. */
 static inline __attribute__((always_inline)) od_fork_slot *
 od_fork_push_numbered(uint64_t code, void *context, uint32_t number)
 {
@@ -127,8 +129,8 @@ od_fork_push_numbered(uint64_t code, void *context, uint32_t number)
     return od_fork_push(code ^ OD_FORK_NUMBERED, context);
 }
 
-/* Takes the newest fork back. True: nobody has it, and the caller runs it. False: the caller
- * calls od_join_slow, after which it is done. */
+/* Takes the newest fork back. True: no thief has it, and the caller runs it. False: the caller calls
+ * od_join_slow, after which the branch has finished. */
 static inline __attribute__((always_inline)) bool od_fork_pop(od_fork_slot *slot)
 {
     od_forks *forks = od_forks_here();
@@ -138,8 +140,8 @@ static inline __attribute__((always_inline)) bool od_fork_pop(od_fork_slot *slot
     return !OD_FORK_RARE(OD_FORK_LOAD(&forks->limit) > (uintptr_t)slot);
 }
 
-/* Whether a thief has asked for work and the calling thread has none exposed: a loop that can
- * be divided forks a part of itself now. Threads that have never forked are asked. */
+/* Whether a thief has asked for work and the calling thread offers none: a divisible loop should fork a part
+ * of itself now. True for a thread that has never forked. */
 static inline __attribute__((always_inline)) bool od_fork_wanted(void)
 {
     od_forks *forks = od_forks_here();
@@ -147,12 +149,11 @@ static inline __attribute__((always_inline)) bool od_fork_wanted(void)
     return forks == NULL || OD_FORK_LOAD(&forks->limit) >= (uintptr_t)-2;
 }
 
-/* Whether the calling thread has so many forks under way that the rest of its stack of forks had
- * better be left to what is nested deeper: who forks without end joins or calls instead. */
+/* Whether the calling thread has used so many fork slots that the rest should be left to nested code. A
+ * caller that forks in a loop then joins, or calls its function directly. */
 bool od_fork_is_crowded(void);
 
-/* Whether `branch` is the newest fork that the calling thread has under way, in the pool whose external thread or
- * worker it is. */
+/* Whether `branch` is the newest unjoined fork of the calling thread. */
 static inline __attribute__((always_inline)) bool od_fork_is_newest(const od_fork_slot *branch)
 {
     od_forks *forks = od_forks_here();
@@ -160,15 +161,15 @@ static inline __attribute__((always_inline)) bool od_fork_is_newest(const od_for
     return forks != NULL && OD_FORK_LOAD(&forks->head) == branch + 1;
 }
 
-/* Offers function(context). `context` stays valid until the join. */
+/* Offers function(context) to thieves. `context` stays valid until the join. */
 static inline __attribute__((always_inline)) od_fork_slot *
 od_fork(void (*function)(void *), void *context)
 {
     return od_fork_push(~(uint64_t)(uintptr_t)function, context);
 }
 
-/* Runs what the newest fork, `branch`, offered, or waits until its thief has. The same
- * function and context as there, so that the compiler sees the call. */
+/* Runs the newest fork, `branch`, or waits until its thief has run it. Pass the function and context of the
+ * fork, so that the compiler can inline the call. */
 static inline __attribute__((always_inline)) void
 od_join(od_fork_slot *branch, void (*function)(void *), void *context)
 {
@@ -178,8 +179,7 @@ od_join(od_fork_slot *branch, void (*function)(void *), void *context)
         od_join_slow();
 }
 
-/* Offers function(context, number): one of several branches that differ by nothing else, and follow
- * each other in the stack. */
+/* Offers function(context, number), one of several consecutive branches that differ only in their number. */
 static inline __attribute__((always_inline)) od_fork_slot *
 od_fork_numbered(void (*function)(void *, uint32_t), void *context, uint32_t number)
 {

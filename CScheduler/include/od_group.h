@@ -1,4 +1,4 @@
-/* od_group.h — groups: what was entered by hand or by jobs, and waiting until all of it has left. */
+/* od_group.h — groups: counts of jobs and manual entries, with a wait until all of them have left. */
 #ifndef OD_GROUP_H
 #define OD_GROUP_H
 
@@ -12,24 +12,25 @@ OD_BEGIN_DECLS
 typedef struct od_queue od_queue;
 typedef struct odi_group od_group;
 
-od_group *od_group_create(void); /* NULL when memory is short */
+od_group *od_group_create(void); /* NULL if out of memory */
 void od_group_release(od_group *group);
 void od_group_enter(od_group *group);
-void od_group_leave(od_group *group); /* traps when entered less often */
+void od_group_leave(od_group *group); /* traps if not entered */
 
-/* What was entered, by hand or by jobs, and has not left. A hint while it changes. */
+/* Returns the number of entries, manual or by jobs, that have not left. The value is a hint while entries
+ * come and go. */
 uint64_t od_group_pending(od_group *group);
 
-/* Sleeps until everything entered has left. False: the deadline (nanoseconds from now;
- * INT64_MAX: none; 0 or less: it only looks) came first. A worker that waits hands its place over. */
+/* Sleeps until every entry has left. Returns false if the deadline passes first (nanoseconds from now;
+ * INT64_MAX: none). A deadline of 0 or less only checks. A worker that waits may be replaced by a spare. */
 bool od_group_wait(od_group *group, int64_t deadline_ns);
 
-/* The same for a group that was entered by hand for a job of `queue`, submitted in `band` or
- * OD_QUEUE_BAND: the waiter's band overrides that of that job too. */
+/* Waits for a group that was entered by hand for one job of `queue`. The job was submitted in `band`, or in
+ * OD_QUEUE_BAND; it receives the waiter's band if that is higher. */
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
 
-/* Calls function(context) once, on whichever thread finds the group empty first. OD_NO_MEMORY: memory is short, and
- * nothing is called. */
+/* Calls function(context) once, on the first thread that finds the group empty. Returns OD_NO_MEMORY, and
+ * calls nothing, if an allocation fails. */
 od_status od_group_notify(od_group *group, void (*function)(void *), void *context);
 
 OD_END_DECLS

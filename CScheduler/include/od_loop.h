@@ -1,4 +1,4 @@
-/* od_loop.h — a clock that costs a few cycles, by which loops size their parts. */
+/* od_loop.h — a clock that costs a few cycles; parallel loops use it to choose the size of their parts. */
 #ifndef OD_LOOP_H
 #define OD_LOOP_H
 
@@ -8,8 +8,8 @@
 
 OD_BEGIN_DECLS
 
-/* The processor's own clock, in ticks of its own, for parts of loops; where it has none that user
- * programs may read, the system's, in nanoseconds. */
+/* Returns the processor's clock in its own ticks. If user programs cannot read that clock, it returns the
+ * system's clock in nanoseconds. */
 uint64_t od_loop_system_ticks(void);
 
 static inline __attribute__((always_inline)) uint64_t od_loop_ticks(void)
@@ -25,8 +25,8 @@ static inline __attribute__((always_inline)) uint64_t od_loop_ticks(void)
 #endif
 }
 
-/* About two microseconds of them. (arm64 says how fast its clock is: 24 MHz to 1 GHz. On x86-64 it is
- * taken for one of 2.5 GHz.) */
+/* Returns about 2 µs in ticks. An arm64 processor reports its clock rate (24 MHz to 1 GHz). On x86-64 the
+ * rate is assumed to be 2.5 GHz. */
 static inline __attribute__((always_inline)) uint64_t od_loop_unit(void)
 {
 #if defined(__x86_64__) && !defined(OD_LOOP_SYSTEM_CLOCK)

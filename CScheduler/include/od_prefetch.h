@@ -1,12 +1,12 @@
-/* od_prefetch.h — for loops over memory that lies anywhere. */
+/* od_prefetch.h — a prefetch for loops over memory in random order. */
 #ifndef OD_PREFETCH_H
 #define OD_PREFETCH_H
 
-/* Begins to bring the line at `place` near, to be written. A hint: any address will do. */
+/* Starts to fetch the cache line of `place` for writing. This is a hint: any address is allowed. */
 static inline __attribute__((always_inline)) void od_prefetch(const void *place)
 {
 #if defined(__x86_64__)
-    /* What the compiler makes of the builtin fetches a line for reading, unless it knows the CPU. */
+    /* The compiler's builtin fetches a line for reading, unless the compiler targets a CPU with prefetchw. */
     __asm__ volatile("prefetchw %0" : : "m"(*(const char *)place));
 #else
     __builtin_prefetch(place, 1);

@@ -1,6 +1,7 @@
-/* od_report.h — what a pool does at a moment: its workers, and the queues that hold work.
+/* od_report.h — the state of a pool at a moment: its workers, and the queues with pending work.
  *
- * A report is a look, not a stop: what it says was true while it was made. Any thread may ask.
+ * A report does not stop the pool: each value was true at some moment during the call. Any thread may ask for
+ * one.
  */
 #ifndef OD_REPORT_H
 #define OD_REPORT_H
@@ -15,8 +16,8 @@ OD_BEGIN_DECLS
 typedef enum od_worker_doing {
     OD_WORKER_IDLE = 0,   /* it looks for work, or sleeps */
     OD_WORKER_RUNS = 1,   /* it runs a job */
-    OD_WORKER_BLOCKS = 2, /* its job has said that it waits; another worker has its place */
-    OD_WORKER_SPARE = 3   /* one more than may run now */
+    OD_WORKER_BLOCKS = 2, /* its job has begun to block; a spare may replace the worker */
+    OD_WORKER_SPARE = 3   /* a parked spare */
 } od_worker_doing;
 
 typedef struct od_worker_report {
@@ -25,41 +26,42 @@ typedef struct od_worker_report {
     int node; /* the kernel's number */
     od_worker_doing doing;
     int64_t running_ns;         /* how long its job has run, at least */
-    int64_t running_at_most_ns; /* and at most: as much, where that is known */
-    int64_t waiting_ns;         /* how long it has waited, where it says so */
-    const char *waits_for;      /* "in sync on", "for a group" …: static, or NULL: it does not say */
-    char waits_at[OD_LABEL_BYTES]; /* the label of the queue that this names, "" for none */
-    char queue[OD_LABEL_BYTES]; /* the label of its job's queue, "" for none */
-    uintptr_t waits_at_id;      /* which queues these are: */
-    uintptr_t queue_id;         /* labels may be alike */
-    uint64_t executed;          /* jobs, over the worker's life */
+    int64_t running_at_most_ns; /* how long its job has run, at most; equal to the former if known exactly */
+    int64_t waiting_ns;         /* how long it has waited, if it reports a wait */
+    const char *waits_for;      /* the kind of wait, such as "in sync on" or "for a group": a static string,
+                                   or NULL if unknown */
+    char waits_at[OD_LABEL_BYTES]; /* label of the queue that it waits for, "" for none */
+    char queue[OD_LABEL_BYTES]; /* label of its job's queue, "" for none */
+    uintptr_t waits_at_id;      /* identities of these queues: */
+    uintptr_t queue_id;         /* two queues may have equal labels */
+    uint64_t executed;          /* jobs, over the worker's lifetime */
     uint64_t waiting;           /* jobs in its own deques */
 } od_worker_report;
 
-/* Fills in at most `room` reports; returns how many. */
+/* Writes at most `room` reports; returns the number written. */
 int od_pool_report_workers(od_pool *pool, od_worker_report *reports, int room);
 
-/* Jobs that came from outside and no worker has taken yet. */
+/* Returns the number of jobs from external threads that no worker has taken yet. */
 uint64_t od_pool_waiting(od_pool *pool);
 
 typedef struct od_queue_report {
     char label[OD_LABEL_BYTES];
-    uintptr_t id; /* which queue this is */
+    uintptr_t id; /* the queue's identity */
     od_band band;
     int32_t width; /* OD_UNLIMITED or more */
     bool suspended, active;
-    uint64_t pending; /* submitted and not done */
-    uint64_t running; /* of these, begun */
+    uint64_t pending; /* submitted and not finished */
+    uint64_t running; /* pending jobs that have begun */
 } od_queue_report;
 
-/* The queues of the pool that have jobs pending, are suspended or are not active yet. Fills in at most `room`;
- * returns how many there are. */
+/* Reports the queues that have pending jobs, are suspended or are inactive. Writes at most `room` reports;
+ * returns the number of such queues. */
 int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
 
-/* Tells `take` the engine's warnings, one sentence each without a line's end, in place of writing them to
- * stderr; NULL: stderr again. They come on any thread, some on the pool's own, at any time, with a stack
- * of 256 KiB at least: `take` waits for nothing of the pool, frees no pool and waits for nobody who does, and
- * what it uses is there before this is called. What ends the process is still written to stderr. */
+/* Sends the engine's warnings to `take` instead of stderr, one sentence each without a newline; NULL restores
+ * stderr. Any thread may call `take` at any time, pool threads included, with a stack of at least 256 KiB.
+ * `take` must not wait for the pool, free a pool, or wait for a thread that frees a pool. The caller
+ * initialises everything that `take` uses before this call. Fatal errors still go to stderr. */
 void od_warnings_to(void (*take)(const char *sentence));
 
 OD_END_DECLS

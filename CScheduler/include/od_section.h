@@ -1,7 +1,7 @@
-/* od_section.h — for the thread sanitizer alone: critical sections of a lock that it cannot see.
+/* od_section.h — annotations for ThreadSanitizer: critical sections of a lock that it cannot see.
  *
- * The layer above has locks that its language's library changes, which is not compiled for the sanitizer.
- * Only a build with it has these.
+ * The Swift standard library implements some locks of the Swift layer, and is not compiled for the sanitizer.
+ * Only a ThreadSanitizer build has these functions.
  */
 #ifndef OD_SECTION_H
 #define OD_SECTION_H
@@ -10,10 +10,10 @@
 
 OD_BEGIN_DECLS
 
-/* The calling thread has the lock: it sees what the sections before have written. */
+/* Call after the lock is acquired: the calling thread sees the writes of earlier sections. */
 void od_section_begins(const void *lock);
 
-/* It is about to give the lock up. */
+/* Call before the lock is released. */
 void od_section_ends(const void *lock);
 
 OD_END_DECLS

@@ -1,4 +1,4 @@
-/* od_sync.h — the calling thread in a queue's order: entered by hand, beside a job that goes on, and what it is in. */
+/* od_sync.h — execution of the calling thread in a queue's order, and queries of the queues it runs in. */
 #ifndef OD_SYNC_H
 #define OD_SYNC_H
 
@@ -11,61 +11,61 @@ OD_BEGIN_DECLS
 
 typedef struct od_queue od_queue;
 
-/* A scope in a queue's order; lives in the caller's frame. */
+/* A scope in a queue's order; it lives in the caller's frame. */
 typedef struct od_scope {
     od_queue *queue;
     struct od_scope *outer;
-    od_queue *beyond; /* the first of the queue's targets whose place it does not hold */
+    od_queue *beyond; /* the first of the queue's targets in which the scope holds no slot */
     bool holds_place;
     bool exclusive;
-    bool drains; /* the engine's own, around a line's jobs */
-    bool noted;  /* branches that other threads take from the caller are in it */
+    bool drains; /* created by the engine, around jobs of a wait queue */
+    bool noted;  /* branches that other threads take from the caller belong to it */
 } od_scope;
 
-/* Enters the queue's order on the calling thread: waits for what was submitted before where
- * the queue is limited or suspended, and holds one place of its width until sync_end. Traps
- * on a serial queue that the caller is running on. `scope` does not move in between. */
+/* Enters the queue's order on the calling thread. In a limited or suspended queue the call waits for earlier
+ * jobs, and holds one slot of the width until od_queue_sync_end. Traps if the caller already runs on this
+ * serial queue. `scope` must not move before od_queue_sync_end. */
 void od_queue_sync_begin(od_queue *queue, od_scope *scope);
 void od_queue_sync_end(od_scope *scope);
 
-/* The same as a barrier: waits until nothing of the queue runs, and holds back what comes
- * after until sync_end. Traps when the caller runs on the queue. */
+/* Enters as a barrier: waits until no job of the queue runs, and delays later jobs until od_queue_sync_end.
+ * Traps if the caller runs on the queue. */
 void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope);
 
 typedef enum od_within {
-    OD_NOT_WITHIN = 0,      /* it has not begun, and is to be submitted */
-    OD_BEGUN_WITHIN = 1,    /* it is what the caller does until od_queue_end_within */
-    OD_CANCELLED_WITHIN = 2 /* a cancel has counted it: it is not to run */
+    OD_NOT_WITHIN = 0,      /* not begun; the caller submits the job */
+    OD_BEGUN_WITHIN = 1,    /* the caller runs the job until od_queue_end_within */
+    OD_CANCELLED_WITHIN = 2 /* a cancel has counted the job; it must not run */
 } od_within;
 
-/* Begins a job of the queue inside of the Swift task that awaits it, *task, where the calling worker, whose
- * own job the task is, could come to it next: nothing of the queue waits and nothing in other bands, there is a place, and
- * fewer than 64 have begun so since the task's job did. */
+/* Tries to begin a job of the queue inside the Swift task that awaits it, *task. The task must be the job of
+ * the calling worker. The attempt needs a free slot, a queue without waiting jobs, and no work in other
+ * bands. At most 64 jobs begin this way during one job of the task. */
 od_within od_queue_begin_within(od_queue *queue, void **task);
 void od_queue_end_within(void);
 
-/* The job that the calling thread runs goes on after its return: its places stay taken, of the
- * queue and of what it is on where they are limited, until od_queue_unhold is called with what
- * this returns. 0: there are no places to take. The queue is not released meanwhile. */
+/* Keeps the running job's slots after its return, in the queue and its limited targets, until od_queue_unhold
+ * receives the returned value. Returns 0 if the job holds no slot. The caller must not release the queue
+ * before od_queue_unhold. */
 uint32_t od_queue_hold(od_queue *queue);
 void od_queue_unhold(od_queue *queue, uint32_t places);
 
-/* Whether the calling thread runs one of the queue's jobs, however deep. */
+/* Whether the calling thread runs a job of the queue, at any nesting depth. */
 bool od_queue_is_current(od_queue *queue);
 
-/* Whether it runs one of the queue's barriers, or any job of a serial queue, however deep. */
+/* Whether the calling thread runs a barrier of the queue, or any job of a serial queue, at any nesting depth. */
 bool od_queue_is_alone(od_queue *queue);
 
-/* The queues of the jobs that the calling thread runs, from the innermost at depth 0; NULL
- * beyond the last. */
+/* Returns the queue of a job that the calling thread runs; depth 0 is the innermost. Returns NULL beyond the
+ * last. */
 od_queue *od_queue_of_thread(int depth);
 
-/* The band of what the calling thread runs: its job's, and in a sync also the queue's if that is
- * higher; -1 where it runs neither. */
+/* Returns the band of the calling thread's job. Inside a sync it is the queue's band if that is higher.
+ * Returns -1 if the thread runs neither. */
 int od_queue_current_band(void);
 
-/* The one among the queue's targets that the calling thread runs a barrier of, or, of a serial one, any job:
- * what waits here for the queue waits for ever. NULL: there is none. */
+/* Returns the target of the queue in which the calling thread runs a barrier, or any job if the target is
+ * serial. Waiting here for the queue would never end. Returns NULL if there is no such target. */
 od_queue *od_queue_blocked_target(od_queue *queue);
 
 OD_END_DECLS

@@ -1,4 +1,4 @@
-/* od_thread.h — the calling thread: which one it is, and what the layer above this one keeps on it. */
+/* od_thread.h — the identity of the calling thread, and three pointers that the Swift layer keeps on it. */
 #ifndef OD_THREAD_H
 #define OD_THREAD_H
 
@@ -8,22 +8,23 @@
 
 OD_BEGIN_DECLS
 
-/* A word per thread for the layer above: what the running job is cancelled by. */
+/* A pointer per thread for the Swift layer: the cancellation state of the running job. */
 void *od_thread_work(void);
 void od_thread_set_work(void *work);
 
-/* Another: which queue, that is none of the engine's, it runs a closure of. */
+/* A pointer per thread for the Swift layer: a queue outside the engine whose closure the thread runs. */
 void *od_thread_route(void);
 void od_thread_set_route(void *route);
 
-/* Another: what this thread does one after another instead of one inside the other. */
+/* A pointer per thread for the Swift layer: its trampoline, which runs nested continuations one after
+ * another. */
 void *od_thread_bounce(void);
 void od_thread_set_bounce(void *bounce);
 
-/* Whether the calling thread is the process's first. */
+/* Whether the calling thread is the process's main thread. */
 bool od_thread_is_main(void);
 
-/* The CPU that the calling thread is on, by the kernel's number; -1 when unknown. */
+/* Returns the kernel's number of the CPU on which the calling thread runs, or -1 if unknown. */
 int od_thread_cpu(void);
 
 OD_END_DECLS
