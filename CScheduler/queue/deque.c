@@ -5,13 +5,13 @@
 #include "os/pages.h"
 
 struct odi_ring {
-    odi_retired retired; /* first: the reclaimer hands this back */
-    size_t bytes; /* as it was had: the owner may have moved to another node since */
+    odi_retired retired; /* first member: the reclaimer returns this address */
+    size_t bytes; /* size at allocation: the owner may have moved to another node since */
     int64_t capacity;
     odi_slot slots[];
 };
 
-/* Indices wrap: arithmetic is unsigned, comparison is the sign of the difference. */
+/* Indices wrap: arithmetic is unsigned, and a comparison uses the sign of the difference. */
 static int64_t plus(int64_t index, int64_t n)
 {
     return (int64_t)((uint64_t)index + (uint64_t)n);
@@ -22,10 +22,10 @@ static int64_t distance(int64_t from, int64_t to)
     return (int64_t)((uint64_t)to - (uint64_t)from);
 }
 
-/* Its address is the thread's. */
+/* The address of this variable identifies the thread. */
 static _Thread_local char this_thread;
 
-/* In the tests' builds alone: it would cost a push a tenth of its time. */
+/* Checks the caller in test builds only, because the check would make a push 10 % slower. */
 static void by_owner(const odi_deque *deque)
 {
 #ifdef ODI_CHECKED
@@ -57,7 +57,7 @@ static odi_slot *slot_at(odi_ring *ring, int64_t index)
     return &ring->slots[index & (ring->capacity - 1)];
 }
 
-/* relaxed, D1 or D2 carries it: the slot is written before bottom or the ring publishes it. */
+/* relaxed, D1 or D2 carries it: the slot is written before bottom or the ring pointer publishes it. */
 static void slot_write(odi_ring *ring, int64_t index, odi_entry entry)
 {
     odi_slot *slot = slot_at(ring, index);
@@ -66,7 +66,7 @@ static void slot_write(odi_ring *ring, int64_t index, odi_entry entry)
     odi_store_relaxed(&slot->context, entry.context);
 }
 
-/* relaxed, D1 and D2 carry it; a stale look is refused by the CAS on top. */
+/* relaxed, D1 and D2 carry it; the CAS on top rejects a stale read. */
 static odi_entry slot_read(odi_ring *ring, int64_t index)
 {
     odi_slot *slot = slot_at(ring, index);
@@ -80,7 +80,7 @@ static void free_ring(odi_ring *ring)
         odi_pages_free(ring, ring->bytes);
 }
 
-/* The reclaimer's: no thief can hold the ring now. */
+/* Called by the reclaimer: no thief can read the ring now. */
 static void retirement_ends(odi_retired *retired)
 {
     free_ring((odi_ring *)retired);
@@ -88,7 +88,7 @@ static void retirement_ends(odi_retired *retired)
 
 void odi_deque_init(odi_deque *deque, int64_t start, int node)
 {
-    odi_store_relaxed(&deque->top, start); /* relaxed: nobody else knows the deque yet */
+    odi_store_relaxed(&deque->top, start); /* relaxed: no other thread knows the deque yet */
     odi_store_relaxed(&deque->bottom, start);
     odi_store_relaxed(&deque->ring, (odi_ring *)NULL);
     deque->top_seen = start;
@@ -104,15 +104,15 @@ void odi_deque_adopt(odi_deque *deque)
 
 void odi_deque_free(odi_deque *deque)
 {
-    free_ring(odi_load_relaxed(&deque->ring)); /* relaxed, owner-only: nobody steals */
+    free_ring(odi_load_relaxed(&deque->ring)); /* relaxed, owner-only: no thread steals */
 }
 
-/* Replaces the ring by one of `capacity` slots that holds [top, bottom). False: no memory. */
+/* Replaces the ring by a ring of `capacity` slots that holds [top, bottom). Returns false if out of memory. */
 static bool replace_ring(odi_deque *deque, int64_t capacity)
 {
     odi_ring *old = odi_load_relaxed(&deque->ring);       /* relaxed, owner-only word */
     int64_t bottom = odi_load_relaxed(&deque->bottom);    /* relaxed, owner-only word */
-    /* relaxed: nobody takes from the new ring yet, and who writes to it goes by top_seen (D3) */
+    /* relaxed: no thread takes from the new ring yet, and a writer to it uses top_seen (D3) */
     int64_t top = odi_load_relaxed(&deque->top);
     odi_ring *ring = ring_new(deque, capacity);
 
@@ -127,7 +127,7 @@ static bool replace_ring(odi_deque *deque, int64_t capacity)
     return true;
 }
 
-/* The ring seems full: either takers have made room since we looked, or it must grow. */
+/* The ring seems full. Either takers have made room since the last read of top, or the ring must grow. */
 ODI_COLD static bool make_room(odi_deque *deque)
 {
     odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
@@ -161,7 +161,7 @@ bool odi_deque_push(odi_deque *deque, odi_entry entry)
     if (ODI_UNLIKELY(ring == NULL || distance(deque->top_seen, bottom) >= ring->capacity)) {
         if (!make_room(deque))
             return false;
-        ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only: grown just now */
+        ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only: just replaced */
     }
     slot_write(ring, bottom, entry);
     odi_store_release(&deque->bottom, plus(bottom, 1), D1);
@@ -175,19 +175,20 @@ bool odi_deque_take(odi_deque *deque, odi_entry *entry)
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
     by_owner(deque);
-    /* A failed CAS has loaded the new top. Each failure is a thief's success, and only the
-     * owner refills, so this ends. */
+    /* A failed CAS has loaded the new top. The loop ends: each failure is a thief's success, and only the
+     * owner adds entries. */
     while (distance(top, bottom) > 0) {
         *entry = slot_read(ring, top);
-        /* D4, relaxed: the owner wrote the slot itself, and its own later overwriting of it
-         * is ordered by D3 against thieves, who lose this CAS if they read the slot late. */
+        /* D4, relaxed: the owner wrote the slot itself. D3 orders its later overwrite against thieves, which
+         * lose this CAS if they read the slot late. */
         if (odi_cas_relaxed(&deque->top, &top, plus(top, 1)))
             return true;
     }
     return false;
 }
 
-/* All that is left, in one take, because no thief can be kept from it; the others go back. */
+/* Takes all remaining entries in one step, because the newest cannot be kept from thieves otherwise. Pushes
+ * the other entries back. */
 static bool take_all_but_keep(odi_deque *deque, int64_t top, int64_t bottom, odi_entry *entry)
 {
     odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
@@ -205,24 +206,26 @@ static bool take_all_but_keep(odi_deque *deque, int64_t top, int64_t bottom, odi
     if (count <= 0)
         return false;
     for (int64_t i = 0; i < count - 1; i++)
-        (void)odi_deque_push(deque, entries[i]); /* into an empty ring, which is larger */
+        (void)odi_deque_push(deque, entries[i]); /* into an empty ring with more capacity */
     *entry = entries[count - 1];
     return true;
 }
 
-/* A thief that has read the old bottom begins at the top which is read after the fence, or its CAS
- * fails; so it does not come to what is a batch beyond that. */
+/* Lowers bottom first. A thief that read the old bottom starts at the top read after the fence, or its CAS
+ * fails. It therefore cannot reach an index that is one steal batch beyond that top. */
 static bool take_newest(odi_deque *deque, odi_entry *entry)
 {
     int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
-    int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, looked at again behind the fence */
+    int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, rechecked after the fence */
     int64_t newest = plus(bottom, -1);
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
     if (distance(top, newest) >= ODI_STEAL_BATCH) {
-        odi_store_release(&deque->bottom, newest, D1); /* whoever reads this reads what is below it, too */
+        odi_store_release(&deque->bottom, newest, D1); /* a thread that reads this bottom can also read the
+                                                          entries below it */
         odi_fence_heavy(D6);
-        top = odi_load_relaxed(&deque->top); /* relaxed: D6's fence, and the slot is the owner's own */
+        top = odi_load_relaxed(&deque->top); /* relaxed: D6's fence orders it, and the owner wrote the slot
+                                                itself */
         if (distance(top, newest) >= ODI_STEAL_BATCH) {
             *entry = slot_read(ring, newest);
             return true;
@@ -244,7 +247,7 @@ bool odi_deque_take_wanted(odi_deque *deque, odi_wanted *wanted, const void *con
         if (odi_cas_relaxed(&deque->top, &top, plus(top, 1))) /* D4, relaxed: as above */
             return true;
     }
-    /* The newest is still what it was when it is taken: only the owner adds. */
+    /* The newest entry cannot change before it is taken: only the owner adds entries. */
     return distance(top, bottom) > 0 && wanted(slot_read(ring, plus(bottom, -1)), context) &&
            take_newest(deque, entry);
 }
@@ -263,21 +266,21 @@ size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
     size_t count = (size_t)(available + 1) / 2;
     if (count > most)
         count = most;
-    /* Read before the CAS: after it the owner may write these slots again. A stale top
-     * may make `count` larger than the ring: the slots read then are garbage and the CAS
-     * fails, because top only grows. */
+    /* Read before the CAS, because the owner may overwrite these slots after it. A stale top may make `count`
+     * larger than the ring. The slots then hold garbage and the CAS fails, because top only grows. */
     for (size_t i = 0; i < count; i++)
         entries[i] = slot_read(ring, plus(top, (int64_t)i));
-    /* D4 wins the range at once: the pop at the new end keeps out of a batch's reach (D6).
-     * D3 publishes that the reads above are done. */
+    /* D4 wins the whole range at once; a take at the new end stays out of a batch's reach (D6). D3 publishes
+     * that the reads above have finished. */
     return odi_cas_release(&deque->top, &top, plus(top, (int64_t)count), D3) ? count : 0;
 }
 
 size_t odi_deque_size(odi_deque *deque)
 {
-    /* An owner who has taken behind a release fence has pushed before: what he left is seen (D3). */
+    /* An owner that takes behind a release fence has pushed before, so D3 makes its remaining entries visible
+     * here. */
     int64_t top = odi_load_acquire(&deque->top, D3);
-    int64_t size = distance(top, odi_load_relaxed(&deque->bottom)); /* relaxed: a hint, rechecked by use */
+    int64_t size = distance(top, odi_load_relaxed(&deque->bottom)); /* relaxed: a hint, rechecked when used */
 
     return size > 0 ? (size_t)size : 0;
 }
@@ -287,9 +290,10 @@ void odi_deque_shrink(odi_deque *deque)
     odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
 
     by_owner(deque);
-    /* What grows retires no more than what it grows to, but what shrinks and grows has no end. */
+    /* Growth retires at most as much memory as the new ring has. Repeated shrinking and growing has no such
+     * bound. */
     if (ring == NULL || ring->capacity <= ODI_DEQUE_MINIMUM || odi_deque_size(deque) > 0 ||
         odi_reclaim_is_behind())
         return;
-    (void)replace_ring(deque, ODI_DEQUE_MINIMUM); /* no memory: the large ring serves on */
+    (void)replace_ring(deque, ODI_DEQUE_MINIMUM); /* out of memory: the large ring stays in use */
 }

@@ -1,4 +1,4 @@
-/* entry.h — what the queues move: two words whose meaning they do not know. */
+/* entry.h — an entry: two words that the queues move without knowing their meaning. */
 #ifndef ODI_QUEUE_ENTRY_H
 #define ODI_QUEUE_ENTRY_H
 
@@ -8,15 +8,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* `code` is never zero in a queued entry: zero marks a slot that is not published yet. */
+/* `code` is never zero in a queued entry: zero marks an unpublished slot. */
 typedef struct {
     uint64_t code;
     uint64_t context;
 } odi_entry;
 
-/* The same two words in a ring or a block, where several threads may look at once. They are
- * atomic so that a look that comes too early or too late is a stale value, not a data race;
- * which value counts is decided by the indices. */
+/* An entry in a ring or a block, where several threads may read it at once. The words are atomic, so that an
+ * early or late read gives a stale value and not a data race. The indices decide which value counts. */
 typedef struct {
     odi_atomic(uint64_t) code;
     odi_atomic(uint64_t) context;

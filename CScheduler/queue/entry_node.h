@@ -1,8 +1,8 @@
-/* entry_node.h — memory that an entry brings along, so that it needs no other to wait: who must not be refused (a
- * sync caller, a timer, a queue that calls its next drainer) owns a node from the moment it is accepted.
+/* entry_node.h — preallocated memory for an entry that must be queued without an allocation.
  *
- * A node waits in one line at a time, under that line's lock, and is its owner's again as soon as its entry is
- * taken from there.
+ * A sync caller, a timer and a queue's drain request must never be refused. Each owns a node from the moment
+ * it is accepted. A node is in one wait queue at a time, under the lock of that wait queue. The node returns
+ * to its owner as soon as its entry is taken.
  */
 #ifndef ODI_QUEUE_ENTRY_NODE_H
 #define ODI_QUEUE_ENTRY_NODE_H
@@ -13,11 +13,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a line links: a node, or a block of the line's own. Its entries lie behind it. */
+/* A link of a wait queue: a node, or a block that the wait queue owns. The entries follow it in memory. */
 typedef struct odi_link {
     struct odi_link *next;
-    uint32_t size; /* of a block: how many places it has; 0: it is a node, which has one */
-    uint32_t room; /* so many are filled before the next link is; fewer than `size` where a cancel took some out */
+    uint32_t size; /* capacity of a block; 0: this is a node with one entry */
+    uint32_t room; /* entries before the next link; fewer than `size` if a cancel removed some */
 } odi_link;
 
 typedef struct {

@@ -6,9 +6,9 @@
 #include "base/cache_line.h"
 #include "base/invariant.h"
 
-/* As many spares as a drainer's round leaves, who hands them to its submitters (inbox.h): where
- * both run all the time neither meets the other in malloc. A first block is short: of most queues no
- * more than a few jobs ever wait at a time. */
+/* MOST_SPARES is the number of spares that one round of a drainer leaves. The drainer hands them to its
+ * submitters (inbox.h), so that neither calls malloc in a steady state. A first block is short, because most
+ * queues rarely hold more than a few jobs. */
 enum { FIRST_ENTRIES = 6, BLOCK_ENTRIES = 62, MOST_SPARES = 16 };
 
 static odi_link *new_block(const odi_fifo *fifo)
@@ -21,7 +21,7 @@ static odi_link *new_block(const odi_fifo *fifo)
     return block;
 }
 
-/* The first spare, which stays linked where it is. */
+/* Takes the first spare, which stays linked in its place. */
 static odi_link *take_spare(odi_fifo *fifo, odi_link *spare)
 {
     spare->room = spare->size;
@@ -29,7 +29,7 @@ static odi_link *take_spare(odi_fifo *fifo, odi_link *spare)
     return spare;
 }
 
-/* What the fifo has done with, and is not its last link: a node is its owner's. */
+/* Recycles a used block that is not the last link. A node goes back to its owner. */
 static void leave_block(odi_fifo *fifo, odi_link *block)
 {
     if (block->size == 0)
@@ -50,7 +50,8 @@ static void begin_with(odi_fifo *fifo, odi_link *link)
     fifo->head = fifo->tail = 0;
 }
 
-/* The last one is full, and the link becomes that; before the spares, or it is the first of them. */
+/* Makes the link the last one, after the last one is full. The link is inserted before the spares, or is the
+ * first spare. */
 static void append(odi_fifo *fifo, odi_link *link)
 {
     if (fifo->last == NULL) {
@@ -75,7 +76,7 @@ ODI_COLD static bool add_block(odi_fifo *fifo)
     return block != NULL;
 }
 
-/* There is no room. Entries of the last block alone are added to it. */
+/* Adds a link when the last block is full. New entries go only into the last block. */
 static bool add_link(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
 {
     if (node == NULL)
@@ -108,7 +109,7 @@ bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
     return true;
 }
 
-/* The link in front, whose entries are taken: a node is its owner's from here on. */
+/* Removes the first link, whose entries are taken; a node belongs to its owner from here on. */
 static void leave_first(odi_fifo *fifo)
 {
     odi_link *next = fifo->first->next;
@@ -124,7 +125,7 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
 {
     if (fifo->count == 0)
         return false;
-    while (fifo->head == fifo->first->room) { /* it is used up */
+    while (fifo->head == fifo->first->room) { /* all entries of the link are taken */
         odi_link *block = fifo->first;
 
         fifo->first = block->next;
@@ -136,11 +137,12 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
     if (ODI_UNLIKELY(fifo->first->size == 0))
         leave_first(fifo);
     else if (fifo->count == 0 && fifo->first == fifo->last)
-        fifo->head = fifo->tail = 0; /* its only block begins again: no allocation in a steady state */
+        fifo->head = fifo->tail = 0; /* reuses its only block from the start: no allocation in a steady state */
     return true;
 }
 
-/* What is taken out of one block, whose others stay in it. Returns where they end. */
+/* Moves the accepted entries of one block into the filter and closes the gaps. Returns the end of the
+ * remaining entries. */
 static uint8_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve)
 {
     odi_entry *entries = odi_link_entries(block);
@@ -160,14 +162,14 @@ static uint8_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve
     return (uint8_t)(kept + end - each);
 }
 
-/* A block without entries, or a node whose entry is taken. */
+/* Unlinks a block without entries, or a node whose entry is taken. */
 static void unlink_block(odi_fifo *fifo, odi_link *before, odi_link *block)
 {
     if (before == NULL)
         leave_first(fifo);
     else {
         before->next = block->next;
-        if (block == fifo->last) { /* a node: of blocks the last one stays */
+        if (block == fifo->last) { /* a node: the last block would stay linked */
             fifo->last = before;
             fifo->tail = (uint8_t)before->room;
         }
@@ -183,7 +185,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
     for (odi_link *block = fifo->first; !last && sieve->count < ODI_SIEVE_MOST; block = next) {
         uint8_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
 
-        odi_invariant(block != NULL); /* as long as `last` has not come */
+        odi_invariant(block != NULL); /* holds until `last` is set */
         last = block == fifo->last;
         next = block->next;
         if (last)

@@ -1,9 +1,11 @@
-/* fifo.h — jobs that wait their turn in a queue's line: first in, first out, in blocks.
+/* fifo.h — the jobs of a queue's wait queue: first in, first out, in blocks.
  *
- * An entry that must not be refused brings a node along. Where the last block has no room the node is linked in like
- * a block of one place. Blocks that were used up are linked behind the last one: no allocation to and fro.
+ * An entry that must not be refused brings a node. If the last block is full, the fifo links the node like a
+ * block with one entry. Used blocks are linked behind the last block as spares, so that a busy queue does not
+ * allocate.
  *
- * Owns     its blocks, and no nodes. Never: knows what a job is, or locks: the line's lock guards it.
+ * Owns its blocks, but no nodes. Callers hold the lock of the wait queue. The fifo takes no lock and does not
+ * know the meaning of an entry.
  */
 #ifndef ODI_QUEUE_FIFO_H
 #define ODI_QUEUE_FIFO_H
@@ -18,23 +20,24 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct {
-    odi_link *first, *last; /* NULL: there is none, nor a spare */
+    odi_link *first, *last; /* NULL: no block and no spare */
     uint32_t count;
-    uint8_t head, tail; /* places in the first block and in the last */
+    uint8_t head, tail; /* positions in the first block and in the last block */
     uint8_t spare_count;
-    uint8_t rests; /* how often it has given its blocks back, up to ODI_FIFO_RESTS */
+    uint8_t rests; /* number of times that the fifo has freed its blocks, up to ODI_FIFO_RESTS */
 } odi_fifo;
 
-/* False: memory is short, nothing changed. With a node (it may be NULL) it never is. */
+/* Adds an entry. Returns false, and changes nothing, if an allocation fails. With a node (which may be NULL)
+ * it never fails. */
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry, odi_entry_node *node);
 
-/* Takes the oldest; false when there is none. */
+/* Takes the oldest entry; returns false if the fifo is empty. */
 bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry);
 
-/* Looks at the oldest; false when there is none. */
+/* Reads the oldest entry; returns false if the fifo is empty. */
 bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry);
 
-/* Takes out what `takes` says, in order, as far as the sieve has room. Needs no other memory. */
+/* Moves the entries that `takes` accepts, in order, into the filter until it is full. Allocates no memory. */
 enum { ODI_SIEVE_MOST = 64 };
 typedef struct {
     bool (*takes)(const void *of, odi_entry entry);
@@ -44,8 +47,8 @@ typedef struct {
 } odi_fifo_sieve;
 void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve);
 
-/* Nothing is in it, and may not be for long: it gives its blocks back. One that has come to this so often as to be
- * busy keeps its only one, which it would have again at once. */
+/* Frees the blocks of an empty fifo that may stay empty for long. A fifo that has freed its blocks
+ * ODI_FIFO_RESTS times is busy: it keeps its only block, which it would need again immediately. */
 enum { ODI_FIFO_RESTS = 12 };
 void odi_fifo_free_blocks(odi_fifo *fifo);
 static inline void odi_fifo_rest(odi_fifo *fifo)

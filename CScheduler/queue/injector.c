@@ -4,16 +4,16 @@
 #include "os/pages.h"
 
 struct odi_block {
-    odi_retired retired; /* first: the reclaimer hands it back */
-    odi_block *next;     /* among the spares */
+    odi_retired retired; /* first member: the reclaimer returns this address */
+    odi_block *next;     /* link of the spare list */
     odi_injector *injector;
     ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
 };
 
-/* The tickets of one round. */
+/* Tickets of one round of the directory. */
 #define ROUND ((uint64_t)ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY)
 
-/* What a block's place holds while the block serves `ticket`'s round. */
+/* Returns the value of a place while `block` serves the round of `ticket`. */
 static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
 {
     uint64_t round = ticket / ODI_INJECTOR_BLOCK / ODI_INJECTOR_DIRECTORY;
@@ -21,7 +21,7 @@ static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
     return (uintptr_t)block | (uintptr_t)(round % ODI_INJECTOR_ROUNDS);
 }
 
-/* The block that serves `ticket`, or NULL when its place holds another round's or none. */
+/* Returns the block that serves `ticket`, or NULL if its place holds no block or another round. */
 static odi_block *block_for(uintptr_t occupant, uint64_t ticket)
 {
     odi_block *block = (odi_block *)(occupant & ~(uintptr_t)(ODI_INJECTOR_ROUNDS - 1));
@@ -36,7 +36,7 @@ static odi_block_place *place_of(odi_injector *injector, uint64_t ticket)
 
 /* ---- spare blocks ---- */
 
-/* One of the spare blocks, if more than `leave` are there. */
+/* Takes one spare block if more than `leave` exist. */
 static odi_block *take_spare(odi_injector *injector, uint32_t leave)
 {
     odi_lock_acquire(&injector->lock);
@@ -51,17 +51,18 @@ static odi_block *take_spare(odi_injector *injector, uint32_t leave)
 
 static void trim(odi_injector *injector);
 
-/* The reclaimer's: no consumer can be looking at the block. Its injector is there: who frees that drains the reclaimer. */
+/* Called by the reclaimer: no consumer can read the block. The injector still exists, because its destroyer
+ * drains the reclaimer first. */
 static void retirement_ends(odi_retired *retired)
 {
     odi_block *block = (odi_block *)retired;
     odi_injector *injector = block->injector;
 
     odi_pages_free(block, sizeof *block);
-    trim(injector); /* what became spare while the reclaimer was behind stayed */
+    trim(injector); /* blocks that became spare while the reclaimer was behind were kept */
 }
 
-/* What is more than some spares is retired, unless so much is retired already. */
+/* Retires surplus spares, unless too many objects wait for the reclaimer. */
 static void trim(odi_injector *injector)
 {
     odi_block *block;
@@ -80,7 +81,7 @@ static void give_spare(odi_injector *injector, odi_block *block)
     trim(injector);
 }
 
-/* A block with all slots zero, or NULL. */
+/* Returns a block with all slots zero, or NULL. */
 static odi_block *block_new(odi_injector *injector)
 {
     odi_block *block = take_spare(injector, 0);
@@ -91,8 +92,8 @@ static odi_block *block_new(odi_injector *injector)
             block->injector = injector;
         return block;
     }
-    /* relaxed, J2 carries it. Only the code words matter: a slot is published by its code.
-     * A consumer of long ago may be looking; its CAS on head fails whatever it sees. */
+    /* relaxed, J2 carries it. Only the code words matter, because a slot is published by its code. A very
+     * late consumer may read the block; its CAS on head fails whatever it reads. */
     for (size_t i = 0; i < ODI_INJECTOR_BLOCK; i++)
         odi_store_relaxed(&block->slots[i].code, 0);
     return block;
@@ -102,11 +103,11 @@ static odi_block *block_new(odi_injector *injector)
 
 #define DIRECTORY_BYTES (ODI_INJECTOR_DIRECTORY * sizeof(odi_block_place))
 
-/* Its directory is all zeros. */
+/* The directory must be all zeros. */
 static void begin(odi_injector *injector, uint64_t start)
 {
-    odi_invariant(start / ROUND % ODI_INJECTOR_ROUNDS == 0); /* the directory's zeros are that round's */
-    odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it */
+    odi_invariant(start / ROUND % ODI_INJECTOR_ROUNDS == 0); /* zeros in the directory mean this round */
+    odi_store_relaxed(&injector->tail, start); /* relaxed: no other thread knows the injector */
     odi_store_relaxed(&injector->head, start);
     injector->spares = NULL;
     injector->spare_count = 0;
@@ -136,7 +137,7 @@ void odi_injector_free(odi_injector *injector)
         odi_pages_free(spare, sizeof *spare);
     if (injector->directory == NULL)
         return;
-    /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
+    /* Blocks are installed from head's to tail's block only. relaxed: no other thread uses the injector. */
     uint64_t head = odi_load_relaxed(&injector->head);
     uint64_t tail = odi_load_relaxed(&injector->tail);
     if (tail - head >= ODI_INJECTOR_CLOSED)
@@ -154,7 +155,7 @@ void odi_injector_free(odi_injector *injector)
 
 /* ---- producers ---- */
 
-/* Puts a block at the place of `ticket`, unless another producer was faster. False: no
+/* Installs a block at the place of `ticket`, unless another producer was faster. Returns false if out of
  * memory. */
 ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uint64_t ticket)
 {
@@ -162,8 +163,8 @@ ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uin
     odi_block *block = block_new(injector);
 
     if (block == NULL)
-        return odi_load_relaxed(&place->occupant) != nothing; /* relaxed: the caller looks again */
-    /* J5 on the way in: what the recycler left behind is done. J2 publishes the block. */
+        return odi_load_relaxed(&place->occupant) != nothing; /* relaxed, rechecked by the caller */
+    /* Acquires J5: the recycler has finished with the place. J2 publishes the block. */
     if (!odi_cas_acqrel(&place->occupant, &nothing, occupant_of(block, ticket), J2))
         give_spare(injector, block);
     return true;
@@ -182,18 +183,17 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
         if (ODI_UNLIKELY(block == NULL)) {
             uint64_t now = odi_load_acquire(&injector->tail, J6);
 
-            /* Not empty for this round, at the place of the very next ticket: the directory is
-             * full. Somebody still has slots of the round before in hand. */
+            /* If the place of the very next ticket is not empty for this round, the directory is full. Some
+             * consumer still holds slots of the previous round. */
             if (now == ticket && (occupant != occupant_of(NULL, ticket) ||
                                   !install(injector, place, ticket)))
                 return false;
             ticket = now;
             continue;
         }
-        /* While tail is `ticket`, the block at its place serves this ticket: it cannot have
-         * been consumed before it was claimed. J6 on the way in: whoever moved tail here saw
-         * this block, so we do not see its place's previous one. seq_cst for S2: the ticket is
-         * what spares odi_idle_signal_counted a fence. */
+        /* While tail equals `ticket`, the block at the place serves this ticket: it cannot be consumed before
+         * it is claimed. J6 on entry: the producer that moved tail here saw this block, so this thread does
+         * not see the previous one. seq_cst for S2: the ticket spares odi_idle_signal_counted a fence. */
         if (ODI_LIKELY(odi_cas_seqcst_acquire(&injector->tail, &ticket, ticket + 1, J6))) {
             odi_slot *slot = &block->slots[ticket % ODI_INJECTOR_BLOCK];
 
@@ -204,8 +204,8 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
     }
 }
 
-/* relaxed: who comes too late for it loses its CAS, and finds what stands before the close by the
- * heavy fence that its caller has there */
+/* relaxed: a producer that comes too late loses its CAS. The caller's heavy fence makes all pushes before the
+ * close visible. */
 void odi_injector_close(odi_injector *injector)
 {
     odi_add_relaxed(&injector->tail, ODI_INJECTOR_CLOSED);
@@ -216,7 +216,7 @@ void odi_injector_close(odi_injector *injector)
 
 bool odi_injector_is_used_up(odi_injector *injector)
 {
-    /* relaxed, all: the tickets are given, and head passes them all */
+    /* relaxed, all: the last ticket has been claimed, and head only grows */
     return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == ODI_INJECTOR_CLOSED &&
            odi_load_relaxed(&injector->listed) == 0;
 }
@@ -234,7 +234,7 @@ ODI_COLD bool odi_injector_push_node(odi_injector *injector, odi_entry entry, od
         else
             injector->last->next = &node->link;
         injector->last = &node->link;
-        /* seq_cst for S2, as a ticket is. */
+        /* seq_cst for S2, like a ticket's CAS. */
         odi_add_seqcst(&injector->listed, 1, S2);
     }
     odi_lock_release(&injector->lock);
@@ -256,7 +256,7 @@ ODI_COLD static size_t claim_node(odi_injector *injector, odi_entry *entry)
 
 /* ---- consumers ---- */
 
-/* Reads the published slots from `head` on. Returns how many. */
+/* Reads the published slots from `head` on. Returns their number. */
 static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, size_t most)
 {
     uint64_t tail = odi_load_acquire(&injector->tail, J6);
@@ -268,7 +268,7 @@ static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, si
     odi_block *block =
         block_for(odi_load_acquire(&place_of(injector, head)->occupant, J2), head);
     if (block == NULL)
-        return 0; /* head moved past this block meanwhile */
+        return 0; /* head has moved past this block in between */
     if (most > tail - head)
         most = tail - head;
     if (most > ODI_INJECTOR_BLOCK - offset)
@@ -278,14 +278,14 @@ static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, si
 
         entries[count].code = odi_load_acquire(&slot->code, J1);
         if (entries[count].code == 0)
-            break; /* claimed and not yet written */
+            break; /* claimed, but not written yet */
         entries[count].context = odi_load_relaxed(&slot->context); /* relaxed, J1 carries it */
     }
     return count;
 }
 
-/* Looks from *head on. Finding nothing there means nothing if head has moved meanwhile: its
- * block may serve another round by now. */
+/* Reads from *head on. An empty result counts only if head has not moved: otherwise the block may serve
+ * another round by now. */
 static size_t look_from(odi_injector *injector, uint64_t *head, odi_entry *entries, size_t most)
 {
     for (;;) {
@@ -298,7 +298,8 @@ static size_t look_from(odi_injector *injector, uint64_t *head, odi_entry *entri
     }
 }
 
-/* `count` slots from `ticket` on are done with; the block's last one recycles it. */
+/* Counts `count` slots from `ticket` on as consumed; the thread that consumes the block's last slot recycles
+ * the block. */
 static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
 {
     odi_block_place *place = place_of(injector, ticket);
@@ -306,11 +307,11 @@ static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
     if (ODI_LIKELY(odi_add_acqrel(&place->consumed, count, J4) + count < ODI_INJECTOR_BLOCK))
         return;
 
-    /* relaxed: look() has acquired it (J2), and it stays while slots of it are in hand */
+    /* relaxed: look() has acquired it (J2), and the block stays installed while some slots are not consumed */
     odi_block *block = block_for(odi_load_relaxed(&place->occupant), ticket);
     odi_store_relaxed(&place->consumed, 0); /* relaxed, J5 carries it */
-    /* Empty for the round to come, so that a producer of this round, late with a block, finds
-     * that it is not its turn. */
+    /* Marks the place empty for the next round. A late producer of this round then sees that the place serves
+     * another round. */
     odi_store_release(&place->occupant, occupant_of(NULL, ticket + ROUND), J5);
     give_spare(injector, block);
 }
@@ -325,8 +326,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
         return 1;
     /* A failed CAS has loaded the new head; each failure is another consumer's success. */
     while ((count = look_from(injector, &head, entries, most)) > 0) {
-        /* J3, relaxed: it only decides who wins. What was read is covered by J6 and J1, and
-         * that the reading is over by J4. */
+        /* J3, relaxed: it decides only who wins. J6 and J1 cover the reads, and J4 their end. */
         if (odi_cas_relaxed(&injector->head, &head, head + count)) {
             consumed(injector, head, count);
             return count;
@@ -337,9 +337,9 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
 
 bool odi_injector_has_claimable(odi_injector *injector)
 {
-    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed: the caller's fence */
+    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed: the caller's fence orders it */
     odi_entry oldest;
 
-    /* relaxed: the caller's fence */
+    /* relaxed: the caller's fence orders it */
     return odi_load_relaxed(&injector->listed) > 0 || look_from(injector, &head, &oldest, 1) > 0;
 }
