@@ -1,14 +1,12 @@
-/* atomic.h — every memory order of the engine, by name.
+/* atomic.h — the engine's atomic operations, with the memory order in each name.
  *
- * Owns     the only spelling of C11 memory orders in the project. An operation's order is
- *          part of its name, and each one stronger than relaxed takes the tag of the
- *          memory edge it belongs to (see edges.h): the tag is checked by the compiler,
- *          and the verification weakens one operation at a time through it.
- * Never    knows what the words mean, or that Linux exists.
- * Forms    this one (C11 atomics), and the model checker's, which replaces it whole when
- *          ODI_MODEL is defined.
+ * Owns     the project's only spelling of C11 memory orders. Each operation stronger than relaxed takes
+ *          the tag of its memory edge (see edges.h). The compiler checks the tag, and the
+ *          verification uses it to weaken one operation at a time.
+ * Never    knows the meaning of the words, or uses Linux.
+ * Forms    C11 atomics in this file; with ODI_MODEL the model checker replaces the whole file.
  *
- * A relaxed operation carries no tag; the comment beside it says why it may be relaxed.
+ * A relaxed operation has no tag; the comment beside it states why relaxed order is enough.
  */
 #ifndef ODI_BASE_ATOMIC_H
 #define ODI_BASE_ATOMIC_H
@@ -27,8 +25,8 @@
 /* The type of a word shared between threads. */
 #define odi_atomic(type) _Atomic(type)
 
-/* One end of one edge may be weakened by one step at compile time:
- * -DODI_WEAKEN_EDGE=ODI_EDGE_D2 -DODI_WEAKEN_END=ODI_END_STORE (or _LOAD, _RMW, _FENCE). */
+/* Compile-time options weaken one end of one edge by one step: -DODI_WEAKEN_EDGE=ODI_EDGE_D2
+ * -DODI_WEAKEN_END=ODI_END_STORE (or _LOAD, _RMW, _FENCE). */
 enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #ifndef ODI_WEAKEN_EDGE
 #define ODI_WEAKEN_EDGE ODI_EDGE_none
@@ -48,7 +46,7 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #define odi_store_release(p, v, edge)                                                     \
     atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, release, relaxed))
 
-/* Read-modify-writes return the value before. */
+/* Read-modify-write operations return the previous value. */
 #define ODI_RMW(what, p, v, edge, strong, weak)                                           \
     atomic_##what##_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW, strong, weak))
 #define odi_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
@@ -65,8 +63,8 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #define odi_swap_relaxed(p, v) atomic_exchange_explicit((p), (v), memory_order_relaxed)
 #define odi_swap_acqrel(p, v, edge) ODI_RMW(exchange, p, v, edge, acq_rel, relaxed)
 
-/* Strong compare-and-swap: true when *p was *expected and became `desired`; otherwise
- * *expected is what was there. A failure reads relaxed unless the name says otherwise. */
+/* Strong compare-and-swap. Returns true if *p was *expected and became `desired`. Otherwise *expected
+ * receives the current value. A failure reads relaxed unless the name states otherwise. */
 #define ODI_CAS(p, expected, desired, done, failed)                                       \
     atomic_compare_exchange_strong_explicit((p), (expected), (desired), done, failed)
 #define ODI_CAS_ORDER(edge, strong, weak) ODI_ORDER(edge, ODI_END_RMW, strong, weak)
@@ -77,17 +75,17 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
     ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, release, relaxed), memory_order_relaxed)
 #define odi_cas_acqrel(p, e, d, edge)                                                     \
     ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, acq_rel, relaxed), memory_order_relaxed)
-/* The same, and a failure acquires too: the caller reads what the other side published. */
+/* A failure acquires too, so that the caller can read what the other thread published. */
 #define odi_cas_acqrel_acquire(p, e, d, edge)                                             \
     ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, acq_rel, relaxed), ODI_CAS_ORDER(edge, acquire, relaxed))
-/* The same with a place in the order of all seq_cst operations, for an edge that the place of use
- * names. Weakened, the tagged edge loses all of it. */
+/* This operation also belongs to the total order of seq_cst operations, for an edge that the caller names. A
+ * weakened build loses both orders. */
 #define odi_cas_seqcst_acquire(p, e, d, edge)                                             \
     ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, seq_cst, relaxed), ODI_CAS_ORDER(edge, acquire, relaxed))
 
-/* ThreadSanitizer does not model stand-alone fences: to it they order nothing, so a fence never
- * hides a race from it. Where one does order plain memory, the pair that it makes is told to it on the
- * very word: odi_tsan_release beside the store that carries the edge, odi_tsan_acquire beside the load. */
+/* ThreadSanitizer does not model stand-alone fences, so a fence never hides a race from it. If a fence orders
+ * plain memory, annotations on the same word tell the sanitizer. odi_tsan_release stands beside the store
+ * that carries the edge, odi_tsan_acquire beside the load. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define ODI_TSAN 1
@@ -111,15 +109,15 @@ void __tsan_release(void *address);
 #define odi_fence_seqcst(edge) atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, seq_cst, acq_rel))
 #define odi_fence_release(edge) atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, release, relaxed))
 
-/* Orders the compiler only: the light side of an asymmetric fence (os/membarrier.h). */
+/* Orders only the compiler: the light side of an asymmetric fence (os/membarrier.h). */
 #define odi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 
-/* The condition of a wait that is bounded by itself, by turns or by the clock, and pauses first in each
- * turn. The model checker explores both: that it leaves, and that it goes on. */
+/* The condition of a spin loop that is bounded by a count or by the clock and pauses first in each round. The
+ * model checker explores both outcomes: the loop ends, and the loop continues. */
 #define odi_spins_on(condition) (condition)
 
-/* One turn of a wait: tells the CPU that this is a spin loop. Where odi_spins_on does not say otherwise, the
- * wait ends by what it waits for alone. */
+/* One round of a spin: tells the CPU that this is a spin loop. Without odi_spins_on the loop ends only when
+ * its condition holds. */
 static inline void odi_spin_pause(void)
 {
 #if defined(__x86_64__)

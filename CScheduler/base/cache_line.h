@@ -1,7 +1,7 @@
-/* cache_line.h — what may share a cache line, and what may not.
+/* cache_line.h — alignment rules for cache lines, and branch hints.
  *
- * A line is written by one role: its owner, or whoever comes from outside. Hot pairs that
- * different roles write are two lines apart, because x86 fetches lines in pairs.
+ * Only one role writes a cache line: the owner, or the other threads. Hot words of different roles are two
+ * lines apart, because x86 fetches lines in pairs.
  */
 #ifndef ODI_BASE_CACHE_LINE_H
 #define ODI_BASE_CACHE_LINE_H

@@ -1,8 +1,8 @@
 /* edges.h — the register of memory edges.
  *
- * Every hand-over between threads, through whichever word, has one name, here, and every operation stronger than
- * relaxed carries it. The left side publishes, the right side observes; the sentence says
- * what the edge buys. Each header repeats its own edges where they are used.
+ * Every ordered hand-over between threads has one name here, and every operation stronger than relaxed
+ * carries that name. The left side publishes and the right side observes. The sentence states what the edge
+ * guarantees. Each header repeats its own edges.
  */
 #ifndef ODI_BASE_EDGES_H
 #define ODI_BASE_EDGES_H

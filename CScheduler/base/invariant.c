@@ -10,10 +10,10 @@
 
 typedef void (*taker)(const char *sentence);
 
-static odi_atomic(taker) warnings_taker; /* NULL: stderr */
+static odi_atomic(taker) warnings_taker; /* NULL: write to stderr */
 
-/* One write, so that sentences of several threads do not interleave. Nothing is allocated:
- * this runs when memory may be short. */
+/* Writes one line with one system call, so that sentences of several threads do not interleave. Allocates
+ * nothing, because memory may be exhausted. */
 static void say(const char *format, va_list arguments)
 {
     char line[512] = "overdrive: ";
@@ -25,7 +25,7 @@ static void say(const char *format, va_list arguments)
                                                         : sizeof line - used - 2;
     line[used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, used);
-    (void)written; /* a closed stderr: there is nobody to tell */
+    (void)written; /* stderr is closed: the line is lost */
 }
 
 void odi_trap(const char *format, ...)
@@ -40,12 +40,12 @@ void odi_trap(const char *format, ...)
 
 void odi_warn_to(void (*take)(const char *sentence))
 {
-    odi_store_relaxed(&warnings_taker, take); /* relaxed: a function, and nothing behind it */
+    odi_store_relaxed(&warnings_taker, take); /* relaxed: the pointer to a function publishes no other data */
 }
 
 void odi_warn(const char *format, ...)
 {
-    taker take = odi_load_relaxed(&warnings_taker); /* relaxed: as above */
+    taker take = odi_load_relaxed(&warnings_taker); /* relaxed: see odi_warn_to */
     va_list arguments;
 
     va_start(arguments, format);

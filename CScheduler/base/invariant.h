@@ -1,21 +1,22 @@
-/* invariant.h — promises, checked.
+/* invariant.h — checks of contracts and invariants, and warnings.
  *
- * odi_trap       a caller broke a documented promise: one sentence on stderr, then abort.
- * odi_invariant  the engine broke its own promise: checked in debug and test builds.
+ * odi_trap       a caller broke a documented contract: one sentence on stderr, then abort.
+ * odi_invariant  the engine broke its own invariant: checked in debug and test builds.
  */
 #ifndef ODI_BASE_INVARIANT_H
 #define ODI_BASE_INVARIANT_H
 
 #pragma GCC visibility push(hidden)
 
-/* Prints "overdrive: <sentence>" on stderr in one write and aborts. The sentence names the
- * function and the promise that its caller broke. printf-style. Never returns. */
+/* Prints "overdrive: <sentence>" on stderr in one write and aborts. The sentence names the function and the
+ * promise that its caller broke. printf-style. Never returns. */
 _Noreturn void odi_trap(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Prints "overdrive: <sentence>" on stderr in one write, or tells it to who asked for that. printf-style. */
+/* Writes "overdrive: <sentence>" to stderr in one write, or passes the sentence to odi_warn_to's function.
+ * printf-style. */
 void odi_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* From here on warnings go to `take`; NULL: to stderr again. */
+/* Sends later warnings to `take`; NULL sends them to stderr again. */
 void odi_warn_to(void (*take)(const char *sentence));
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
-/* rng.h — a small generator for choices that must only be spread, never secret.
+/* rng.h — a small random generator to spread choices; not for secrets.
  *
- * xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators,
- * scrambled", 2016, section 3). One word of state, owned by one thread.
+ * The algorithm is xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators,
+ * scrambled", 2016, section 3). The state is one word that one thread owns.
  */
 #ifndef ODI_BASE_RNG_H
 #define ODI_BASE_RNG_H
@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Any seed will do; zero is replaced, because zero is the generator's fixed point. */
+/* Accepts any seed; zero is replaced, because zero is the generator's fixed point. */
 static inline uint64_t odi_rng_seed(uint64_t seed)
 {
     seed += 0x9e3779b97f4a7c15u;
@@ -31,7 +31,7 @@ static inline uint64_t odi_rng_next(uint64_t *state)
     return x * 0x2545f4914f6cdd1du;
 }
 
-/* A number below `bound` (not zero), by multiply-shift: no division. */
+/* Returns a number below `bound` (not zero) by multiply and shift, without a division. */
 static inline uint32_t odi_rng_below(uint64_t *state, uint32_t bound)
 {
     return (uint32_t)(((odi_rng_next(state) >> 32) * bound) >> 32);
