@@ -24,7 +24,7 @@ static uint32_t epoch_of(uint64_t state)
     return (uint32_t)state;
 }
 
-/* The epoch rolls over without carrying into the sleepers. */
+/* Increments the epoch; it wraps without a carry into the sleepers. */
 static uint64_t with_next_epoch(uint64_t state)
 {
     return (state & ~UINT64_C(0xffffffff)) | (uint32_t)(epoch_of(state) + 1);
@@ -32,11 +32,11 @@ static uint64_t with_next_epoch(uint64_t state)
 
 void odi_idle_init(odi_idle *idle, uint32_t epoch)
 {
-    odi_store_relaxed(&idle->state, (uint64_t)epoch); /* relaxed: nobody else knows it yet */
+    odi_store_relaxed(&idle->state, (uint64_t)epoch); /* relaxed: no other thread knows it yet */
     odi_store_relaxed(&idle->asleep, 0);
 }
 
-/* Wakes the sleeper with the lowest number, as far as the hint knows; any, if it is wrong. */
+/* Wakes the sleeper with the lowest number according to the hint, or any sleeper if the hint is wrong. */
 static void wake_one(odi_idle *idle)
 {
     uint32_t asleep = odi_load_relaxed(&idle->asleep); /* relaxed: a hint */
@@ -46,8 +46,8 @@ static void wake_one(odi_idle *idle)
         odi_futex_wake(&idle->epoch, 1);
 }
 
-/* Nobody searches, as far as `state` tells. Wakes a sleeper, if there is one. False: *state is
- * what it is now, and somebody searches. */
+/* Wakes a sleeper, if there is one, while no worker searches. Returns false if a worker searches; *state then
+ * holds the current value. */
 static bool signal_unless_searched(odi_idle *idle, uint64_t *state, odi_signal *signal)
 {
     *signal = ODI_SIGNAL_NOBODY;
@@ -69,9 +69,9 @@ odi_signal odi_idle_signal(odi_idle *idle)
     odi_signal signal;
 
     while (!signal_unless_searched(idle, &state, &signal)) {
-        /* The searcher may be giving the token back right now, having looked too early for our
-         * work. Its give-back and our publication are ordered by two full fences (S2): also
-         * after a failed CAS, which has read without one. */
+        /* The searcher may be returning the token now, after a search that was too early for our work. Two
+         * full fences (S2) order its return and our publication. A failed CAS has read without a fence, so
+         * the fence follows it as well. */
         odi_fence_seqcst(S2);
         state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
         if (state & TOKEN_MASK)
@@ -86,9 +86,9 @@ odi_signal odi_idle_signal_counted(odi_idle *idle)
     odi_signal signal;
 
     do {
-        /* The count stands before this load in the order of all seq_cst operations: a searcher
-         * whose give-back the load misses sees the count behind its fence (S2). What a failed
-         * CAS has read has no place in that order. */
+        /* The count precedes this load in the total order of seq_cst operations. If the load misses a
+         * searcher's return of the token, that searcher sees the count behind its fence (S2). A value read by
+         * a failed CAS is not in that order. */
         state = odi_load_seqcst(&idle->state, S2);
         if (state & TOKEN_MASK)
             return ODI_SIGNAL_COVERED;
@@ -101,7 +101,7 @@ bool odi_idle_try_search(odi_idle *idle)
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
 
     while (!(state & TOKEN_MASK)) {
-        /* relaxed: nothing is handed over with the token; who finds work has it by where it lay */
+        /* relaxed: the token hands over no data; the source of the work orders the work itself */
         if (odi_cas_relaxed(&idle->state, &state, state | TOKEN_HELD))
             return true;
     }
@@ -114,13 +114,13 @@ void odi_idle_found(odi_idle *idle)
 
     odi_invariant((before & TOKEN_MASK) == TOKEN_HELD);
     (void)before;
-    odi_fence_seqcst(S2); /* the caller's look for more work comes after the give-back */
+    odi_fence_seqcst(S2); /* the caller's search for more work comes after the return */
 }
 
 uint32_t odi_idle_announce(odi_idle *idle, bool searches)
 {
-    /* One read-modify-write, so that no moment exists in which the caller neither searches
-     * nor counts as a sleeper. HELD is the token's highest value: subtracting it clears it. */
+    /* One read-modify-write, so that the caller always either searches or counts as a sleeper. HELD is the
+     * token's highest value, so subtracting it clears the token. */
     uint64_t change = SLEEPER - (searches ? TOKEN_HELD : 0);
 
     return epoch_of(odi_add_relaxed(&idle->state, change)); /* relaxed: the caller's fence follows (S1, S2) */
@@ -131,7 +131,7 @@ void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int numb
     uint32_t name = UINT32_C(1) << (number % 32);
 
     odi_or_relaxed(&idle->asleep, name); /* relaxed, both: a hint */
-    /* Ended by: signal, wake_all, the deadline. */
+    /* The wait ends by signal, wake_all or the deadline. */
     (void)odi_futex_wait_as(&idle->epoch, epoch, deadline_ns, name);
     odi_and_relaxed(&idle->asleep, ~name);
 }
@@ -164,7 +164,8 @@ void odi_idle_rouse(odi_idle *idle, int number)
 {
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
 
-    /* The epoch turns back who is on its way to sleep. Relaxed: who is roused finds why by T1's fences. */
+    /* The new epoch turns back a thread on its way to sleep. relaxed: the roused thread learns the reason
+     * through T1's fences. */
     while (!odi_cas_relaxed(&idle->state, &state, with_next_epoch(state))) {
     }
     odi_futex_wake_named(&idle->epoch, INT_MAX, UINT32_C(1) << (number % 32));

@@ -1,32 +1,33 @@
-/* idle.h — how idleness begins and ends: an event count with one search token.
+/* idle.h — sleep and wake-up of workers: an event count with one search token.
  *
- * Workers that find nothing sleep on one futex word. A submitter that has published work
- * looks at one word and mostly returns; if somebody sleeps and nobody searches, it wakes one.
- * The token makes that one: it is out (flying to a sleeper, or held by a searcher) or not,
- * and while it is out nobody else is woken. A searcher that finds work gives the token back
- * and looks once more: what was published while the token was out is its responsibility.
+ * Workers that find no work sleep on one futex word. A submitter that has published work reads one word and
+ * usually returns. If a worker sleeps and none searches, the submitter wakes one worker.
+ *
+ * The token ensures that only one worker searches. The token is free, on its way to a woken sleeper, or held by a searcher. While it is not
+ * free, no other worker is woken. A searcher that finds work returns the token
+ * and searches once more. It is responsible for work that was published while it held the token.
  *
  * States of the token     NONE -> FLYING   signal: a sleeper will pick it up
  *                         FLYING -> HELD   leave: the first worker to stop sleeping
- *                         NONE -> HELD     try_search: a worker out of work
+ *                         NONE -> HELD     try_search: a worker without work
  *                         HELD -> NONE     found (it runs work), announce (it sleeps)
- *                         FLYING -> NONE   never: it is picked up first
+ *                         FLYING -> NONE   never: a worker picks it up first
  * States of a worker      awake -> announced (announce) -> asleep (wait) -> awake (leave)
- *                         announced -> awake (leave), when the last look found work
+ *                         announced -> awake (leave), if the last search found work
  *
- * Owns     the word. Never knows where work waits, or threads.
- * Threads  anyone; announce/wait/leave by the same thread, in this order.
+ * Owns     the word. Never knows the sources of work, or threads.
+ * Threads  any thread; announce, wait and leave by one thread, in this order.
  *
  * Edges    S1  publish <-> announce     light/heavy fence   the submitter sees the sleeper, or
- *                                                           the sleeper's last look the work
- *          S2  publish <-> found        seq_cst fence/RMW   the submitter sees the token gone,
- *                                                           or the finder's look the work
- *                              or a seq_cst count           (before the publication, and a
+ *                                                           the sleeper's last search the work
+ *          S2  publish <-> found        seq_cst fence/RMW   the submitter sees the token returned,
+ *                                                           or the finder's search sees the work
+ *                              or a seq_cst count           (before the publication, with a
  *                                                           seq_cst load of the token)
- *          S3  signal -> leave          release/acquire     what was written before the signal
+ *          S3  signal -> leave          release/acquire     writes before the signal are readable
  *
- * How a wait ends: by signal, wake_all, or its deadline. No wake is lost, because signal
- * changes the epoch before it wakes: a sleeper on its way into the kernel is turned back.
+ * A wait ends by signal, by wake_all, or at its deadline. No wake-up is lost, because signal changes the
+ * epoch before it wakes: the kernel refuses to let a worker sleep on the old epoch.
  */
 #ifndef ODI_SLEEP_IDLE_H
 #define ODI_SLEEP_IDLE_H
@@ -40,79 +41,79 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The word: the futex's epoch below, sleepers and the token above. */
+/* The futex epoch is in the low half; the count of sleepers and the token are in the high half. */
 typedef struct {
     ODI_PAIR_ALIGNED union {
         odi_atomic(uint64_t) state;
-        odi_atomic(uint32_t) epoch; /* the low half: what sleepers wait on */
+        odi_atomic(uint32_t) epoch; /* the low half: sleepers wait on it */
     };
-    odi_atomic(uint32_t) asleep; /* the names of those that may be asleep: a hint */
+    odi_atomic(uint32_t) asleep; /* bit set of worker numbers that may be asleep: a hint */
 } odi_idle;
 
-/* Set when this thread has woken another from a futex or started one; reset by whoever asks
- * before waiting awake: the woken thread may need this very CPU, and across CPUs a wake
- * takes ten times as long. */
+/* Set when this thread has woken another thread from a futex or has started one. A thread that is about to
+ * spin reads and resets it: the woken thread may need this CPU. A wake-up across CPUs takes ten times as
+ * long. */
 extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
-/* Whether a spin may pay: the pool that read the limits last found 2 CPUs or more. For waits that know no pool. */
+/* Whether spinning may pay: the last pool that read the limits found 2 CPUs or more. For waits that belong to
+ * no pool. */
 extern odi_atomic(bool) odi_may_spin;
 
 typedef enum {
-    ODI_SIGNAL_NOBODY,  /* nobody sleeps and nobody searches */
-    ODI_SIGNAL_COVERED, /* somebody searches already: the work will be found */
+    ODI_SIGNAL_NOBODY,  /* no worker sleeps and none searches */
+    ODI_SIGNAL_COVERED, /* a worker searches already and will find the work */
     ODI_SIGNAL_WOKE     /* a sleeper was woken */
 } odi_signal;
 
 void odi_idle_init(odi_idle *idle, uint32_t epoch);
 
-/* Whether nobody sleeps and nobody searches: the common answer while there is much work. A
- * hint for skipping signal; the caller has put a light fence (S1) in between. */
+/* Whether no worker sleeps and none searches, which is common under load. A hint to skip signal; the caller
+ * has placed a light fence (S1) before. */
 static inline bool odi_idle_nobody(odi_idle *idle)
 {
     return odi_load_relaxed(&idle->state) >> 32 == 0; /* relaxed: S1's fence */
 }
 
-/* Says that work was published. The caller has put a light fence (S1) in between. While the
- * token is out it costs a full fence. */
+/* Announces published work. The caller has placed a light fence (S1) before. While the token is not free, the
+ * call costs a full fence. */
 odi_signal odi_idle_signal(odi_idle *idle);
 
-/* The same without that fence, for work that was counted by a seq_cst read-modify-write before
- * it was published, where who gives the token back looks at the count (S2). That may be ahead
- * of the work: who looks for the work itself needs a heavy fence (S1) first. */
+/* Announces work without that fence. The work was counted by a seq_cst read-modify-write before its
+ * publication, and a searcher that returns the token reads the count (S2). The count may run ahead of the
+ * work: a thread that searches for the work itself needs a heavy fence (S1) first. */
 odi_signal odi_idle_signal_counted(odi_idle *idle);
 
-/* Takes the token for a worker that is out of work. False: it is out already. */
+/* Takes the token for a worker without work. Returns false if the token is not free. */
 bool odi_idle_try_search(odi_idle *idle);
 
-/* Gives the token back because work was found. The caller then looks for more work and
- * signals if there is any (S2). */
+/* Returns the token because work was found. The caller then searches for more work and signals if it finds
+ * any (S2). */
 void odi_idle_found(odi_idle *idle);
 
-/* First step of sleeping: counts the caller as a sleeper, gives its token back if it
- * `searches`. The caller then puts a heavy fence (S1), looks at every source once more, and
- * either waits or leaves. Returns what wait needs. */
+/* First step of sleeping: counts the caller as a sleeper and returns its token if it `searches`. The caller
+ * then executes a heavy fence (S1) and checks every source once more. It either waits or leaves. Returns the
+ * epoch for wait. */
 uint32_t odi_idle_announce(odi_idle *idle, bool searches);
 
-/* Second step: sleeps until a signal or the deadline. May return early for no reason. Of
- * several sleepers the one with the lowest `number` is woken first: where work comes rarely
- * it is always the same one, whose CPU and caches know the work. */
+/* Second step: sleeps until a signal or the deadline, with possible spurious returns. A signal wakes the
+ * sleeper with the lowest `number` first. Rare work therefore runs on the same worker, with warm caches. */
 void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number);
 
-/* Last step, after wait or instead of it: the caller no longer counts as a sleeper. True: it
- * holds the token now, and searches. */
+/* Last step, after wait or instead of it: the caller no longer counts as a sleeper. Returns true if the
+ * caller now holds the token and searches. */
 bool odi_idle_leave(odi_idle *idle);
 
-/* Wakes every sleeper, for the end of a pool or a change of its size. */
+/* Wakes every sleeper, when a pool ends or changes its size. */
 void odi_idle_wake_all(odi_idle *idle);
 
-/* Makes the sleepers called `number` return from wait, token or no token. */
+/* Makes the sleepers with `number` return from wait, whatever the token's state. */
 void odi_idle_rouse(odi_idle *idle, int number);
 
-/* For a sleeper that has returned from wait and is still announced: whether it may wait
- * again, for the epoch that this writes. False: the token flies, the caller leaves. */
+/* For a sleeper that has returned from wait and is still announced: whether it may wait again, with the epoch
+ * written here. False: the token is on its way to a sleeper, so the caller leaves. */
 bool odi_idle_renew(odi_idle *idle, uint32_t *epoch);
 
-/* How many sleep or are about to. A hint. */
+/* Returns the number of threads that sleep or are about to sleep. A hint. */
 uint32_t odi_idle_sleepers(odi_idle *idle);
 
 #pragma GCC visibility pop

@@ -5,13 +5,13 @@
 
 #include "os/futex.h"
 
-/* A holder needs some hundred nanoseconds: worth waiting for awake, if it is running. */
+/* Rounds of spinning before a sleep. A holder needs a few hundred nanoseconds if it is running. */
 #ifndef ODI_LOCK_SPINS
 #define ODI_LOCK_SPINS 64
 #endif
 
-/* As often a sleeper may be woken and find the lock taken: to hand it over costs a wake-up in which
- * nobody holds it. */
+/* A sleeper may find the lock taken this many times. A hand-over costs a wake-up during which no thread holds
+ * the lock. */
 #ifndef ODI_LOCK_PATIENCE
 #define ODI_LOCK_PATIENCE 4
 #endif
@@ -29,21 +29,21 @@ static bool has_patience(int tries)
     return tries < ODI_LOCK_PATIENCE;
 }
 
-/* False: *word says why not. */
+/* Tries to take the lock. Returns false with the current state in *word. */
 static bool take(odi_lock *lock, int tries, uint16_t *word)
 {
-    *word = odi_load_relaxed(&lock->word); /* relaxed: the CAS decides, or the kernel */
+    *word = odi_load_relaxed(&lock->word); /* relaxed: the CAS or the kernel rechecks it */
     while (*word == ODI_LOCK_FREE || (*word == ODI_LOCK_HANDED && !has_patience(tries))) {
         if (!odi_cas_acquire(&lock->word, word, ODI_LOCK_HELD, K1))
             continue;
-        if (tries > 0) /* relaxed: for this thread's release */
+        if (tries > 0) /* relaxed: read by this thread's own release */
             odi_store_relaxed(&lock->mark, ODI_LOCK_AWAITED);
         return true;
     }
     return false;
 }
 
-/* Ended by: a release. */
+/* The wait ends by a release. */
 static void sleep_while(odi_lock *lock, uint16_t word, int tries)
 {
     uint16_t mark = has_patience(tries) ? ODI_LOCK_AWAITED : ODI_LOCK_STARVED;
@@ -65,7 +65,7 @@ void odi_lock_acquire_slow(odi_lock *lock)
         uint16_t is_free = ODI_LOCK_FREE;
 
         odi_spin_pause();
-        /* relaxed: the CAS decides, this only spares it */
+        /* relaxed: the CAS decides; this load avoids a useless CAS */
         if (odi_load_relaxed(&lock->word) == ODI_LOCK_FREE &&
             odi_cas_acquire(&lock->word, &is_free, ODI_LOCK_HELD, K1))
             return;
@@ -78,9 +78,10 @@ void odi_lock_acquire_slow(odi_lock *lock)
 
 void odi_lock_wake(odi_lock *lock)
 {
-    uint16_t mark = odi_swap_relaxed(&lock->mark, 0); /* relaxed: one takes it away, and wakes */
+    uint16_t mark = odi_swap_relaxed(&lock->mark, 0); /* relaxed: only the thread that clears the mark wakes a
+                                                         sleeper */
 
-    if (mark & ODI_LOCK_STARVED) /* the lock may be handed to nobody else */
+    if (mark & ODI_LOCK_STARVED) /* the lock may be handed only to a starved sleeper */
         odi_futex_wake_named(&lock->both, 1, ODI_LOCK_STARVED);
     else if (mark != 0)
         odi_futex_wake(&lock->both, 1);
@@ -90,5 +91,5 @@ void odi_lock_release_last(odi_lock *lock)
 {
     odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: as in odi_lock_release */
     odi_store_release(&lock->word, ODI_LOCK_FREE, K1);
-    odi_futex_wake(&lock->both, 1); /* it uses the address alone */
+    odi_futex_wake(&lock->both, 1); /* uses only the address */
 }
