@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "os/membarrier.h"
 
-static char grace_edge; /* R2, for the sanitizer's eyes */
+static char grace_edge; /* R2, visible to the sanitizer only */
 
 void odi_grace_join(void)
 {
@@ -30,7 +30,7 @@ void odi_grace_read_end(void)
 
 void odi_grace_wait(void)
 {
-    odi_fence_heavy(none); /* a kernel that refuses barriers by now is named here, and ends nothing within liburcu */
+    odi_fence_heavy(none); /* traps here, and not inside liburcu, if the kernel has begun to refuse barriers */
     urcu_memb_synchronize_rcu();
     odi_tsan_acquire(&grace_edge);
 }

@@ -11,23 +11,23 @@
 #include "os/thread.h"
 #include "reclaim/grace.h"
 
-/* A new reclaimer waits this long before its first grace period, so that one period serves
- * all that a burst retires. */
+/* A new reclaimer waits this long before its first grace period, so that one period serves a whole burst of
+ * retirements. */
 enum { GATHER_NS = 2000000, RECLAIMER_STACK = 256 * 1024 };
 
-/* The list of retired objects, newest first. NULL: empty and no reclaimer. `&at_work`: empty
- * and a reclaimer is running. Anything else: a list that ends in one of the two. */
+/* The list of retired objects, newest first. NULL: empty, no reclaimer runs. `&at_work`: empty, a reclaimer
+ * runs. Any other value is a list that ends in one of the two. */
 static odi_atomic(odi_retired *) retired_list;
 static odi_retired at_work;
 
-/* No thread could be started: the next retirement, or the drain, tries again. */
+/* No thread could be started; the next retirement or drain tries again. */
 static odi_atomic(bool) start_failed;
 
-/* Counts batches freed; odi_reclaim_drain sleeps on it. */
+/* Counts freed batches; odi_reclaim_drain sleeps on it. */
 static odi_atomic(uint32_t) batches;
 static odi_atomic(uint64_t) grace_periods;
 
-/* Retired and not freed. */
+/* Objects that are retired and not freed. */
 static odi_atomic(uint32_t) outstanding;
 enum { MOST_OUTSTANDING = 1024 };
 
@@ -50,7 +50,7 @@ void odi_reader_leave(void)
 
 void odi_read_begin(void)
 {
-    odi_invariant(joined > 0); /* no grace period waits for a thread that is on no list */
+    odi_invariant(joined > 0); /* no grace period waits for an unregistered thread */
     if (ODI_LIKELY(!out_of_bounds))
         odi_grace_read_begin();
 }
@@ -77,8 +77,7 @@ bool odi_reclaim_is_behind(void)
     return out_of_bounds || odi_load_relaxed(&outstanding) >= MOST_OUTSTANDING; /* relaxed: a hint */
 }
 
-/* Frees everything retired so far, and again, until nothing new has come. The list then says
- * that there is no reclaimer. */
+/* Frees all retired objects until no new object has arrived. The list then states that no reclaimer runs. */
 static void reclaim_until_empty(void)
 {
     odi_retired *expected;
@@ -86,12 +85,13 @@ static void reclaim_until_empty(void)
     do {
         odi_retired *batch = odi_swap_acqrel(&retired_list, &at_work, R1);
 
-        odi_invariant(batch != NULL && batch != &at_work); /* one reclaimer at a time, and only where something waits */
+        odi_invariant(batch != NULL && batch != &at_work); /* one reclaimer at a time, and only with retired
+                                                              objects */
         odi_grace_wait();
         odi_add_relaxed(&grace_periods, 1); /* relaxed: a counter */
         destroy_all(batch);
         expected = &at_work;
-        /* R3: a retirement between the swap and here makes this fail, and is seen. */
+        /* R3: a retirement since the swap makes this CAS fail, and the loop frees it. */
     } while (!odi_cas_release(&retired_list, &expected, NULL, R5));
 
     odi_add_release(&batches, 1, R4);
@@ -109,15 +109,15 @@ static void start_reclaimer(void)
 {
     if (odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim") == 0)
         return;
-    odi_store_relaxed(&start_failed, true); /* relaxed: a hint, taken by a swap */
-    odi_add_release(&batches, 1, R4);       /* a drain that sleeps does it itself */
+    odi_store_relaxed(&start_failed, true); /* relaxed: a hint, cleared by a swap */
+    odi_add_release(&batches, 1, R4);       /* a sleeping drain then reclaims on its own thread */
     odi_futex_wake(&batches, INT_MAX);
 }
 
 void odi_retire(odi_retired *retired, odi_destroy *destroy)
 {
     if (out_of_bounds)
-        return; /* a forked child keeps it */
+        return; /* a forked child never frees it */
 
     retired->destroy = destroy;
     odi_add_relaxed(&outstanding, 1); /* relaxed: a hint */
@@ -126,7 +126,7 @@ void odi_retire(odi_retired *retired, odi_destroy *destroy)
         retired->next = before;
     } while (!odi_cas_acqrel(&retired_list, &before, retired, R1));
 
-    /* R3: the word said that there was no reclaimer, so starting one is ours to do. */
+    /* R3: the list had no reclaimer, so this thread must start one. */
     if (before == NULL || odi_swap_relaxed(&start_failed, false))
         start_reclaimer();
 }
@@ -140,12 +140,12 @@ void odi_reclaim_drain(void)
 
         if (odi_load_acquire(&retired_list, R5) == NULL)
             return;
-        /* relaxed: it says who reclaims, and nothing is read on the strength of it */
+        /* relaxed: the flag decides which thread reclaims and publishes no data */
         if (odi_swap_relaxed(&start_failed, false)) {
-            reclaim_until_empty(); /* no thread to be had: this one does it */
+            reclaim_until_empty(); /* no thread could start: reclaim on this thread */
             continue;
         }
-        odi_futex_wait(&batches, seen, ODI_FOREVER); /* ended by: reclaim_until_empty */
+        odi_futex_wait(&batches, seen, ODI_FOREVER); /* ended by reclaim_until_empty */
     }
 }
 
