@@ -1,7 +1,7 @@
-/* counters.h — what a worker did, counted by the worker alone.
+/* counters.h — event counters of one worker, written by this worker only.
  *
- * Each counter has one writer, so counting is a load and a store, never a locked instruction.
- * Sums are exact when nothing runs, and close while something does.
+ * One writer per counter makes counting a load and a store, without a locked instruction. Sums are exact
+ * while no job runs, and close otherwise.
  */
 #ifndef ODI_OBSERVE_COUNTERS_H
 #define ODI_OBSERVE_COUNTERS_H
@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How far a thief went: its own node, the nearest of the others with CPUs, farther. */
+/* Distance of a steal: the worker's own node, the nearest node with CPUs, or farther. */
 enum { ODI_DISTANCE_CLASSES = 3 };
 
 typedef odi_atomic(uint64_t) odi_counter;
@@ -20,16 +20,16 @@ typedef odi_atomic(uint64_t) odi_counter;
 typedef struct {
     odi_counter stolen[ODI_DISTANCE_CLASSES]; /* jobs taken from others, by distance */
     odi_counter steals[ODI_DISTANCE_CLASSES]; /* successful steals, by distance */
-    odi_counter failed_steals;                /* sweeps over all others that found nothing */
+    odi_counter failed_steals;                /* searches of all workers that found nothing */
     odi_counter injector_jobs;                /* jobs taken from injectors */
-    odi_counter injector_claims;              /* batches they came in */
-    odi_counter parks;                        /* times it went to sleep */
+    odi_counter injector_claims;              /* batches in which they were taken */
+    odi_counter parks;                        /* number of sleeps */
     odi_counter useful_wakes;                 /* wakes that found work */
     odi_counter spurious_wakes;               /* wakes that found none */
-    odi_counter diverted;                     /* jobs handed to a queue's line */
+    odi_counter diverted;                     /* jobs placed in a queue's wait queue */
 } odi_counters;
 
-/* Owner only. relaxed, both: one writer, readers take what they get. */
+/* Owner only. relaxed, both: one writer, and readers accept a stale value. */
 static inline void odi_count(odi_counter *counter, uint64_t n)
 {
     odi_store_relaxed(counter, odi_load_relaxed(counter) + n);
@@ -37,7 +37,7 @@ static inline void odi_count(odi_counter *counter, uint64_t n)
 
 static inline uint64_t odi_counted(odi_counter *counter)
 {
-    return odi_load_relaxed(counter); /* relaxed: see above */
+    return odi_load_relaxed(counter); /* relaxed: one writer, see odi_count */
 }
 
 #pragma GCC visibility pop
