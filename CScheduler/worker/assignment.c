@@ -16,13 +16,13 @@ static int places(const odi_team *team)
     return team->plan != NULL ? team->plan->worker_count : team->capacity;
 }
 
-/* Whether it makes a difference who lives where. */
+/* Whether the assignment has any effect. */
 static bool assignment_matters(const odi_team *team)
 {
     return team->plan != NULL && (team->site_count > 1 || team->plan->pins);
 }
 
-/* The plan's nodes are its topology's, which may have been read later than the sites. */
+/* Returns the site of a place. The plan's topology may have been read later than the sites. */
 static int site_of_place(const odi_team *team, int place)
 {
     if (team->plan == NULL)
@@ -49,7 +49,7 @@ bool odi_assignment_is_own(const odi_team *team, int slot)
     return team->assigned[slot] < places(team);
 }
 
-/* The slot's worker, if it has a thread. */
+/* Returns the slot's worker if it has a thread, otherwise NULL. */
 static odi_worker *worker_of(const odi_team *team, int slot)
 {
     odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: written under the lock */
@@ -64,12 +64,12 @@ static bool works(const odi_team *team, int slot)
     return worker != NULL && !worker->benched;
 }
 
-/* Also where only its mask is another: it is applied anew. */
+/* Marks the slot's worker as one that must move. It also applies if only its CPU mask changes. */
 static void has_to_move(odi_team *team, int slot)
 {
     odi_worker *worker = worker_of(team, slot);
 
-    if (worker != NULL) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
+    if (worker != NULL) /* relaxed: written under the lock; a sleeper is woken afterwards, or sees it (S4) */
         odi_store_relaxed(&worker->moves, true);
 }
 
@@ -109,7 +109,8 @@ void odi_assignment_give(odi_team *team)
 
 /* ---- a new plan: lock held ---- */
 
-/* Who works on another node than its place is changes it for one of its node's that nobody works in who is of that node. */
+/* A worker that runs on another node than its place exchanges its place. The partner is an unshared place on
+ * the worker's node whose slot has no running worker of that node. */
 static void keep_node(odi_team *team, int slot)
 {
     const odi_worker *worker = worker_of(team, slot);
@@ -174,18 +175,18 @@ void odi_assignment_put(odi_worker *worker)
         worker->deques[band].node = team->site_count > 1 ? worker->site->node : ODI_ANY_NODE;
 }
 
-/* The first pages of a stack were written by whoever created the thread, and by the thread
- * before it was on its node. With huge pages these are megabytes. */
+/* Moves the used pages of the worker's stack to its node. The creating thread wrote the first pages, and the
+ * worker wrote others before it reached its node. With huge pages these are megabytes. */
 static void move_stack(odi_worker *worker)
 {
     size_t bytes;
     void *stack = odi_thread_stack_in_use(&bytes);
 
     if (stack != NULL)
-        odi_numa_move(stack, bytes, worker->site->node); /* a wish */
+        odi_numa_move(stack, bytes, worker->site->node); /* best effort */
 }
 
-/* Every CPU that the plan knows of. */
+/* Adds every CPU of the plan's topology. */
 static void all_cpus(const odi_topology *topology, odi_cpu_mask *mask)
 {
     odi_cpu_mask_clear(mask);
@@ -199,11 +200,11 @@ void odi_assignment_settle(odi_worker *worker)
     odi_cpu_mask mask;
 
     odi_lock_acquire(&team->lock);
-    const odi_plan *plan = team->plan; /* NULL for good: nobody was ever pinned */
+    const odi_plan *plan = team->plan; /* if NULL, no worker was ever pinned */
     bool pinned = plan != NULL && worker->pinned;
     bool pins = plan != NULL && odi_plan_mask(plan, team->assigned[worker->slot], &mask);
     if (!pins && pinned)
-        all_cpus(plan->topology, &mask); /* it may go where it likes again */
+        all_cpus(plan->topology, &mask); /* lifts the pinning */
     odi_lock_release(&team->lock);
 
     if (!pins && !pinned)
@@ -211,7 +212,7 @@ void odi_assignment_settle(odi_worker *worker)
     worker->pinned = pins;
     odi_process_note_placement();
     if (odi_affinity_set(&mask) != 0)
-        odi_add_relaxed(&team->warnings, 1); /* relaxed: a counter. It runs unpinned. */
+        odi_add_relaxed(&team->warnings, 1); /* relaxed: a counter. The worker runs unpinned. */
     else if (pins && team->site_count > 1)
         move_stack(worker);
 }

@@ -10,8 +10,8 @@
 #include "worker/run.h"
 #include "worker/work.h"
 
-/* A worker that leaves takes its jobs to where everybody finds them. Whatever memory cannot
- * be had for stays, and so does the worker: false. */
+/* Moves the jobs of a leaving worker to the site's injectors. If an allocation fails, the remaining jobs and
+ * the worker stay: returns false. */
 static bool hand_over_jobs(odi_worker *worker)
 {
     odi_entry job;
@@ -19,7 +19,7 @@ static bool hand_over_jobs(odi_worker *worker)
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         while (odi_deque_take(&worker->deques[band], &job)) {
             if (!odi_site_push(worker->site, band, job)) {
-                (void)odi_worker_push(worker, band, job); /* its place is still free */
+                (void)odi_worker_push(worker, band, job); /* its slot in the deque is still free */
                 return false;
             }
         }
@@ -34,7 +34,7 @@ bool odi_worker_stop_searching(odi_worker *worker)
         return false;
     worker->searching = false;
     odi_idle_found(&worker->site->idle);
-    odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
+    odi_fence_heavy(S1); /* jobs that a submitter's ticket has counted can be claimed after this */
     return true;
 }
 
@@ -53,16 +53,16 @@ void odi_team_move(odi_worker *worker)
     odi_lock_release(&team->lock);
     if (moves)
         odi_assignment_settle(worker);
-    /* What it was woken for is anybody's now. */
+    /* Other workers may now take the work that woke this one. */
     if (odi_team_has_work(team))
         odi_team_publish(team, worker->site);
 }
 
-/* Puts the worker on the bench, if it is still one too many and the team does not stop. */
+/* Parks the worker if it is still surplus and the team does not stop. */
 static bool take_a_seat(odi_team *team, odi_worker *worker)
 {
     odi_lock_acquire(&team->lock);
-    /* relaxed: stop walks the bench under the lock after it set the flag */
+    /* relaxed: stop walks the list under the lock after it has set the flag */
     bool surplus = team->active > odi_team_limit(team) && !(odi_load_relaxed(&team->attention) & ODI_STOPPING);
     if (surplus) {
         team->active--;
@@ -74,7 +74,8 @@ static bool take_a_seat(odi_team *team, odi_worker *worker)
     return surplus;
 }
 
-/* Its time there is over. True: another one sits there too, or there are to be no spares. Lock held. */
+/* Whether a spare whose time has passed may end: another spare is parked too, or spares are disabled. Lock
+ * held. */
 static bool may_leave(const odi_worker *worker)
 {
     const odi_team *team = worker->team;
@@ -82,12 +83,12 @@ static bool may_leave(const odi_worker *worker)
     return team->bench != worker || worker->next_benched != NULL || team->spare_cap == 0;
 }
 
-/* Asleep until it is called back, the team stops, or its time there is over. The last keeps its seat. */
+/* Sleeps until the worker is called back, the team stops, or the deadline passes. */
 static void await_call(odi_worker *worker, int64_t deadline)
 {
     odi_futex_result result = ODI_FUTEX_WOKEN;
 
-    /* Ended by: odi_team_start_one, which calls back; a stop; or the deadline. */
+    /* Ended by odi_team_start_one, by a stop, or by the deadline. */
     while (odi_load_acquire(&worker->bench_word, W5) == 0 && result != ODI_FUTEX_TIMED_OUT)
         result = odi_futex_wait(&worker->bench_word, 0, deadline);
 }
@@ -101,7 +102,7 @@ odi_bench_result odi_team_sit(odi_worker *worker)
         await_call(worker, until);
         odi_lock_acquire(&team->lock);
         called_back = !worker->benched;
-        /* relaxed: a stop that tells who sits here does so under the lock */
+        /* relaxed: a stop that reports the parked workers does so under the lock */
         over = called_back || odi_load_relaxed(&worker->bench_word) != 0 || may_leave(worker);
         if (over && !called_back)
             odi_team_unseat(worker);
@@ -118,19 +119,19 @@ odi_bench_result odi_team_bench(odi_worker *worker)
         return ODI_BENCH_LEAVES;
     if (!hand_over_jobs(worker))
         return ODI_BENCH_GOES_ON;
-    /* Before it is on the bench: from there on `searching` is its caller's to write. */
+    /* Before it parks: afterwards the thread that calls it back writes `searching`. */
     (void)odi_worker_stop_searching(worker);
     if (!take_a_seat(team, worker))
         return ODI_BENCH_GOES_ON;
-    /* What it was woken for is somebody else's now. */
+    /* Another worker may now take the work that woke this one. */
     if (odi_team_has_work(team))
         odi_team_publish(team, worker->site);
-    odi_team_watch_timers(team, worker->site); /* it may have been the leader */
+    odi_team_watch_timers(team, worker->site); /* this worker may have been the leader */
     return odi_team_sit(worker);
 }
 
-/* Another may run now. Whoever published meanwhile found the team full, and its own job may be what the
- * jobs that are left wait for. */
+/* Lets another worker run. Publishers found the team full until now, and the remaining jobs may need the job
+ * of a blocked worker. */
 static void release_active(odi_team *team, odi_site *site)
 {
     odi_lock_acquire(&team->lock);
@@ -150,9 +151,9 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
         release_active(team, worker->site);
     odi_lock_acquire(&team->lock);
     worker->present = worker->pinned = false;
-    (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
+    (void)odi_team_list_workers(team); /* a worker without a thread in the table does no harm */
     team->present--;
-    odi_add_relaxed(&team->departures, 1); /* relaxed: locked, as is who looks at what it stands for */
+    odi_add_relaxed(&team->departures, 1); /* relaxed: written and read under the lock */
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release_last(&team->lock); /* the team may be freed from here on */
 }

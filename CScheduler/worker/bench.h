@@ -1,5 +1,6 @@
-/* bench.h — how a worker leaves: for the bench while it is one too many, for another site when its assigned place is
- * there, or for good. All of it is the worker's own.
+/* bench.h — how a worker leaves: it parks as a spare, moves to another site, or ends its thread.
+ *
+ * The run loop calls these functions on the worker's own thread.
  */
 #ifndef ODI_WORKER_BENCH_H
 #define ODI_WORKER_BENCH_H
@@ -11,26 +12,26 @@
 #pragma GCC visibility push(hidden)
 
 typedef enum {
-    ODI_BENCH_GOES_ON, /* it goes on with the jobs it has, or is not one too many */
-    ODI_BENCH_RETURNS, /* it was called back */
-    ODI_BENCH_LEAVES   /* its thread is to end */
+    ODI_BENCH_GOES_ON, /* continues with its jobs, or is not surplus */
+    ODI_BENCH_RETURNS, /* was called back */
+    ODI_BENCH_LEAVES   /* its thread must end */
 } odi_bench_result;
 
-/* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
- * many and can hand its jobs over. */
+/* Parks a worker that saw ODI_SURPLUS between two jobs. It parks if it is still surplus and can hand its jobs
+ * over. */
 odi_bench_result odi_team_bench(odi_worker *worker);
 
-/* On the bench already, as a team's first spare is from its beginning: waits there. The last one on the bench stays
- * there until it is called back: a team with a spare keeps two threads at least. */
+/* Waits as a parked spare, as a team's first spare does from its start. The last parked spare stays parked
+ * until it is called back, so a team with spares keeps at least two threads. */
 odi_bench_result odi_team_sit(odi_worker *worker);
 
-/* Gives the token back without a job in hand. False: the worker had none. Owner. */
+/* Returns the search token without having found a job. Returns false if the worker had no token. Owner only. */
 bool odi_worker_stop_searching(odi_worker *worker);
 
-/* A worker at a job boundary has to move: it goes to its new assigned place. */
+/* Moves a worker between two jobs to its new assigned place. */
 void odi_team_move(odi_worker *worker);
 
-/* A worker's thread ends: it is taken off the table and its slot is free. */
+/* Ends a worker's thread: removes the worker from the table and frees its slot. */
 void odi_team_depart(odi_worker *worker, bool from_bench);
 
 #pragma GCC visibility pop

@@ -1,6 +1,8 @@
-/* blocking.c — a worker that says that it waits hands its place over: until it says that it
- * is back, the team may run one worker more. The monitor (pool/monitor.c) finds those that
- * do not say so. */
+/* blocking.c — announced blocking: while a worker has announced that it waits, the team may run one more
+ * worker.
+ *
+ * The monitor (pool/monitor.c) finds workers that block without an announcement.
+ */
 #include "base/invariant.h"
 #include "include/od_pool.h"
 #include "os/clock.h"
@@ -9,7 +11,7 @@
 #include "worker/work.h"
 #include "worker/worker.h"
 
-/* The calling thread's place, where it is an external thread. */
+/* Returns the calling thread's slot if it is an external thread, otherwise NULL. */
 static odi_forks *external_here(void)
 {
     odi_forks *forks = (odi_forks *)od_forks_self;
@@ -26,17 +28,16 @@ void odi_blocking_begin(const char *what, void *queue)
         odi_external_block(external);
     if (worker == NULL)
         return;
-    odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: for reports */
+    odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: hints for reports */
     odi_store_relaxed(&worker->waits_at, queue);
     if (worker->blocking_depth++ > 0)
         return;
-    odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: for reports */
+    odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: a hint for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_team_count_blocked(worker->team, 1);
-    /* What waits now was published when the team was full: it is published again. Who publishes at
-     * this moment may find the team full, and this look nothing: no heavy fence is put for that, because
-     * who finds nobody has the monitor on, and its next tick finds what waits and the place. Where there is no
-     * monitor to be had, who armed it has the heavy one. */
+    /* Publishes waiting work again, which found the team full before. A concurrent publisher may find the
+     * team full while this check finds nothing. No heavy fence prevents this, because that publisher has armed the monitor, whose next tick finds the work. If no monitor can start, the arming thread has
+     * executed a heavy fence. */
     if (odi_team_has_work(worker->team))
         odi_team_publish(worker->team, worker->site);
 }
@@ -58,13 +59,13 @@ void od_blocking_end(void)
     if (worker->blocking_depth == 0)
         odi_trap("od_blocking_end: no matching od_blocking_begin. Call them in pairs.");
     if (--worker->blocking_depth > 0) {
-        /* relaxed, both: for reports. Around a wait of the engine's own is none but its caller's. */
+        /* relaxed, both: hints for reports. An inner wait has ended, and only its caller's wait remains. */
         odi_store_relaxed(&worker->waits_for, (const char *)NULL);
         odi_store_relaxed(&worker->waits_at, NULL);
         return;
     }
     odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
-    /* relaxed, both: for reports of the jobs that come after this one */
+    /* relaxed, both: hints for reports on later jobs */
     odi_store_relaxed(&worker->back_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->back_ns, odi_clock_coarse());
     odi_team_count_blocked(worker->team, -1);

@@ -4,18 +4,19 @@
 #include "worker/recruit.h"
 #include "worker/run.h"
 
-/* The clock is read between two jobs after so many of them. */
+/* The clock is read between two jobs after this many jobs. */
 enum { LOOK_AT_CLOCK_EVERY = 16 };
 
-/* A worker fires so many batches, then looks for jobs. */
+/* A worker fires this many batches of timers, then searches for jobs. */
 enum { MOST_BATCHES = 16 };
 
-/* ---- somebody looks ---- */
+/* ---- a thread must check the timers ---- */
 
-/* The leader sleeps too long. If it is another one by now, that one has seen what is due. */
+/* Wakes the leader, whose sleep ends too late. If the leader has changed, the new leader has seen the due
+ * timer. */
 static void rouse(odi_team *team, int slot)
 {
-    odi_lock_acquire(&team->lock); /* a worker changes its site under it */
+    odi_lock_acquire(&team->lock); /* a worker changes its site under this lock */
     odi_worker *leader = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
     odi_site *site = leader != NULL ? leader->site : NULL;
     odi_lock_release(&team->lock);
@@ -23,7 +24,8 @@ static void rouse(odi_team *team, int slot)
         odi_idle_rouse(&site->idle, slot);
 }
 
-/* Wakes a sleeper, which will keep when it finds nothing else, or leaves it to who searches. */
+/* Wakes a sleeper, which leads the timers if it finds no work, or relies on a searching worker. Starts a
+ * worker if none is active. */
 static bool some_worker_comes(odi_team *team, odi_site *site)
 {
     const int *order = team->site_order[site - team->sites];
@@ -77,10 +79,10 @@ bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_
     return armed != ODI_ARM_REFUSED;
 }
 
-/* ---- taking what is due ---- */
+/* ---- firing due timers ---- */
 
-/* What is due runs inside of no queue: the one before has begun a run, perhaps, while it waited. False: this is
- * a forked child by now. */
+/* Fires one timer outside any queue: a previous timer may have begun a run in a wait. Returns false in a
+ * forked child. */
 static bool fire(odi_worker *worker, odi_timer_entry *timer)
 {
     if (odi_worker_end_run(worker))
@@ -88,13 +90,14 @@ static bool fire(odi_worker *worker, odi_timer_entry *timer)
     return odi_worker_self == worker;
 }
 
-/* Jobs come between, where others arm what is due faster than one worker fires it. */
+/* Fires one wheel's due timers, at most MOST_BATCHES batches at a time. Jobs get their turn even if threads
+ * arm timers faster than a worker fires them. */
 static bool fire_wheel(odi_worker *worker, odi_timer_wheel *wheel, int64_t now)
 {
     odi_timer_entry *due[ODI_DUE_BATCH];
     int count = 1;
 
-    if (!odi_worker_end_run(worker)) /* first: what that tells may wait for one that is due */
+    if (!odi_worker_end_run(worker)) /* first, because a waiter of the run's record may wait for a due timer */
         return false;
     uint32_t firing = odi_timer_queue_begin_firing(wheel, now);
 
@@ -124,7 +127,8 @@ void odi_worker_fire_due(odi_worker *worker)
     int64_t now = odi_timer_queue_earliest(timers) == ODI_FOREVER ? 0 : odi_clock_now();
     for (int i = 0; i < timers->count && now > 0 && odi_worker_self == worker; i++)
         fired |= fire_wheel(worker, &timers->wheels[(worker->site_index + i) % timers->count], now);
-    /* What was armed meanwhile nobody else has looked after. Who is about to sleep will. */
+    /* No other thread has looked after timers armed in between. A worker that is about to sleep does so
+     * itself. */
     if (fired && odi_worker_self == worker)
         odi_team_watch_timers(team, NULL);
 }
@@ -144,7 +148,7 @@ void odi_worker_pass_time(odi_worker *worker)
 
 /* ---- sleeping ---- */
 
-/* Whether the leader was roused for something that is due sooner, and nothing else. */
+/* Whether the leader was woken only because an earlier timer was armed. */
 static bool sleeps_on(odi_worker *worker, uint32_t *epoch)
 {
     odi_timer_queue *timers = &worker->team->timers;
@@ -152,9 +156,9 @@ static bool sleeps_on(odi_worker *worker, uint32_t *epoch)
     if (!odi_timer_queue_leads(timers, worker->slot) ||
         !odi_idle_renew(&worker->site->idle, epoch))
         return false;
-    /* relaxed: who sets these changes the epoch afterwards, which was read before */
+    /* relaxed: a thread that sets these flags then changes the epoch, which was read before */
     if (odi_load_relaxed(&worker->team->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
-        odi_load_relaxed(&worker->moves)) /* relaxed: likewise */
+        odi_load_relaxed(&worker->moves)) /* relaxed: as above */
         return false;
     int64_t earliest = odi_timer_queue_earliest(timers);
 

@@ -1,9 +1,9 @@
-/* due.h — workers and the timer queue (timer/timer_queue.h): who looks at it, and when.
+/* due.h — workers and the timer queue (timer/timer_queue.h): which thread checks it, and when.
  *
- * A worker takes what is due when it looks for work, now and then between two jobs, and when
- * it was the leader and its sleep is over. Whoever stops being a leader, or could have become
- * one, and gets work instead sees to it that somebody else looks: odi_team_watch_timers, in
- * run_loop.c's found(). So does who arms. Edge: T1.
+ * A worker takes due timers when it searches for work, periodically between two jobs, and after its sleep as
+ * the leader. The leader is the worker whose sleep ends at the earliest timer. A worker that stops being the
+ * leader because it got work calls odi_team_watch_timers, so that another thread checks the timers. A thread
+ * that arms a timer does so too. Edge: T1.
  */
 #ifndef ODI_WORKER_DUE_H
 #define ODI_WORKER_DUE_H
@@ -12,23 +12,23 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Arms a timer entry on behalf of the calling thread, of any kind. False: the pool has stopped, or
- * the timer entry was cancelled. A fresh timer entry's `site` is chosen by odi_team_timer_site. */
+/* Arms a timer entry; any thread may call it. Returns false if the pool has stopped or the entry was
+ * cancelled. odi_team_timer_site chooses the `site` of a fresh entry. */
 bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_t now_ns);
 uint32_t odi_team_timer_site(odi_team *team);
 
-/* Sees to it that somebody looks at the timer queue in time: rouses the leader, wakes or starts a
- * worker near the site, or has the monitor stand by. Where `site` is NULL it wakes nobody: for a worker that has a
- * job in hand. Anyone. */
+/* Ensures that a thread checks the timer queue in time. It wakes the leader, wakes or starts a worker near
+ * the site, or lets the monitor stand by. With `site` NULL it wakes no worker, because the caller is a worker
+ * with a job. Any thread. */
 void odi_team_watch_timers(odi_team *team, odi_site *site);
 
-/* Gives what is due to its owners, on this worker. */
+/* Fires the due timers on this worker. */
 void odi_worker_fire_due(odi_worker *worker);
 
-/* Between two jobs: now and then, or when somebody has noticed that it is time. */
+/* Checks the timers between two jobs, periodically or when another thread has marked them overdue. */
 void odi_worker_pass_time(odi_worker *worker);
 
-/* The sleep itself: between announce, with its last look, and leave. */
+/* Sleeps; called between announce, with its last check for work, and leave. */
 void odi_worker_sleep(odi_worker *worker, uint32_t epoch);
 
 #pragma GCC visibility pop

@@ -5,14 +5,14 @@
 #include "worker/work.h"
 #include "worker/worker.h"
 
-/* What an external thread's stack could fork: the stacks of threads we know nothing of are smaller as a
- * rule, and who overruns this meets the guard page. */
+/* Size of an external thread's fork stack. The stacks of unknown threads are usually smaller; an overrun hits
+ * the guard page. */
 #define EXTERNAL_STACK ((size_t)256 << 20)
 
-/* The place that the thread had last time. */
+/* The slot that this thread used last. */
 static _Thread_local int last_place;
 
-/* The place is the calling thread's. */
+/* Prepares a slot that the calling thread has taken. */
 static odi_forks *settle(odi_forks *external, int place)
 {
     last_place = place;
@@ -29,7 +29,7 @@ static bool take(odi_forks *external)
     return external != NULL && odi_cas_acquire(&external->taken, &taken, 1, F6);
 }
 
-/* A new place, taken by the caller. */
+/* Creates a new slot and takes it for the caller. */
 ODI_COLD static odi_forks *make_place(odi_team *team)
 {
     odi_forks *external = NULL;
@@ -41,7 +41,8 @@ ODI_COLD static odi_forks *make_place(odi_team *team)
         if (odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
             odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
             odi_store_release(&team->externals[place], settle(external, place), W4);
-            odi_store_relaxed(&team->externals_seen, place + 1); /* relaxed: a place not seen yet is NULL */
+            odi_store_relaxed(&team->externals_seen, place + 1); /* relaxed: a slot that is not visible yet is
+                                                                    NULL */
         } else {
             odi_pages_free(external, sizeof *external);
             external = NULL;
@@ -65,7 +66,7 @@ odi_forks *odi_external_enter(odi_team *team)
     return make_place(team);
 }
 
-/* ---- how many may be awake ---- */
+/* ---- the limit of awake threads ---- */
 
 static bool is_full(odi_team *team)
 {
@@ -80,18 +81,18 @@ bool odi_externals_leave_room(odi_team *team)
         return true;
     odi_store_relaxed(&team->held_back, true); /* relaxed: F7's fence follows */
     odi_fence_seqcst(F7);
-    return !is_full(team); /* an external thread has gone meanwhile, and may not have seen the note */
+    return !is_full(team); /* rechecked: an external thread may have left without seeing the note */
 }
 
-/* Forks were held back: a worker may take the external thread's part now. */
+/* Wakes a worker for forks that were held back; it may replace the external thread. */
 ODI_COLD static void call_for_help(odi_team *team)
 {
-    /* relaxed: F7's fence stands before it, or who wrote the note sees the room itself */
+    /* relaxed: F7's fence stands before it, or the author of the note sees the room */
     if (odi_swap_relaxed(&team->held_back, false) && odi_team_has_work(team))
         odi_team_publish(team, odi_team_site_here(team));
 }
 
-/* The calling external thread counts no more: `taken` says so, or `says_blocking`. */
+/* The calling external thread no longer counts, as `taken` or `says_blocking` shows. */
 static void make_room(odi_team *team)
 {
     odi_fence_seqcst(F7);
@@ -124,7 +125,7 @@ void odi_external_block(odi_forks *external)
 
 void odi_external_unblock(odi_forks *external)
 {
-    /* A section that began before the external thread came ends here: then there is none. */
+    /* A blocking section that began before the thread entered has no count here. */
     if (external->blocking_depth > 0 && --external->blocking_depth == 0)
         odi_store_relaxed(&external->says_blocking, false); /* relaxed: a hint */
 }

@@ -6,40 +6,38 @@
 #include "worker/override.h"
 #include "worker/recruit.h"
 
-/* A worker that has work of its own looks at its injectors after this many takes. */
+/* A worker with jobs in its deque checks its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
 
-/* After so many such looks and claims, one goes farther: to another worker's deque, and to another site's
- * injectors. */
+/* One of this many such checks goes farther: to another worker's deque and another site's injectors. */
 enum { LOOK_FAR_EVERY = 8 };
 
-/* A lower band that waits is served at the latest after this many jobs of higher ones. */
+/* A waiting lower band is served after at most this many jobs of higher bands. */
 enum { MOST_PASSED_OVER = 256 };
 
-/* With work of its own, and a waiter for a lower band's that is not here, a worker looks for it
- * elsewhere at one take of so many. */
+/* While a waiter overrides a lower band that has no work here, a worker checks other places for it once per
+ * this many takes. */
 enum { LOOK_FOR_OVERRIDDEN_EVERY = 8 };
 
-/* A worker that always has work reads the coarse clock after each long job, or after this many jobs, twice as many each
- * time that the clock has not moved. When the clock has moved, the worker looks for what waits elsewhere. So such work
- * waits for milliseconds, not for the other worker's job. */
+/* A worker that always has work reads the coarse clock after each long job or after this many jobs. The
+ * number doubles while the clock has not moved. When the clock has moved, the worker checks for work
+ * elsewhere. Such work therefore waits for milliseconds, not for the end of another worker's job. */
 enum { LEAST_PER_CLOCK = 8, MOST_PER_CLOCK = 64 };
 
-/* Every so many such looks take lower bands too. */
+/* One of this many such checks includes lower bands. */
 enum { LOOK_LOWER_EVERY = 16 };
 
 enum { BATCH = ODI_STEAL_BATCH };
 
-/* After bringing back less than this, a thief leaves the others alone for a moment: it has
- * caught up with whoever fills their deques, and every further look would take the cache
- * lines from under that worker's hands. Longer jobs never notice, because the moment has
- * passed when they are done. (The same pause before an injector gained nothing.) */
+/* A thief that stole less than SMALL_CATCH pauses before its next steal. It has caught up with the worker
+ * that fills the deque, and more attempts would only take that worker's cache lines. Long jobs are not
+ * delayed, because the pause has passed when they end. (A pause before an injector gained nothing.) */
 enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
 
-/* Shorter, and the looks themselves take the cache lines from the chain's worker. */
+/* A shorter pause would let the checks take cache lines from the worker that runs a chain of jobs. */
 enum { LONE_PAUSE_NS = 3000 };
 
-/* Ended by: the clock, and by work from outside. */
+/* Ended by the clock, or by jobs from external threads. */
 static void pause_until(odi_worker *worker, int64_t time_ns)
 {
     /* relaxed: a hint */
@@ -64,20 +62,19 @@ static bool has_ring(odi_deque *deque)
     return odi_load_relaxed(&deque->ring) != NULL; /* relaxed, owner-only word */
 }
 
-/* Keeps what follows the first of `count` jobs. The deque is empty and its ring holds more
- * than a batch, so pushing cannot fail. */
+/* Keeps all jobs of the batch except the first. The deque is empty and its ring has room for a batch, so the
+ * push cannot fail. */
 static void keep_rest(odi_worker *worker, uint32_t band, const odi_entry *batch, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         (void)odi_worker_push(worker, band, batch[i]);
-    /* Between the catch and here nobody could see them: who looked, and went to sleep, is
-     * woken again. */
+    /* No other thread could see these jobs in between. A worker that searched and went to sleep is woken
+     * again. */
     if (count > 1)
         odi_team_publish(worker->team, worker->site);
 }
 
-/* The most jobs that a claim or steal for `band` may bring: one, as long as the deque has no
- * ring to keep others in. */
+/* Returns the largest batch for a claim or steal in `band`: 1 if the deque has no ring to hold more. */
 static size_t batch_size(odi_worker *worker, uint32_t band)
 {
     return has_ring(&worker->deques[band]) || odi_deque_make_ring(&worker->deques[band])
@@ -85,7 +82,7 @@ static size_t batch_size(odi_worker *worker, uint32_t band)
                : 1;
 }
 
-/* Takes up to `most` jobs from an injector: the first to run, the others into the empty deque. */
+/* Takes up to `most` jobs from an injector: returns the first and pushes the others into the empty deque. */
 static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most,
                   odi_entry *job)
 {
@@ -116,8 +113,8 @@ static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_en
 {
     if (ODI_UNLIKELY(++worker->far_tick >= LOOK_FAR_EVERY)) {
         worker->far_tick = 0;
-        /* What waits there has workers of its own as a rule, but they may all be busy for long, or there are none;
-         * it must not wait for this worker's jobs to end, which they may never do. */
+        /* Workers of the other site usually take these jobs. They may all be busy for long, or not exist. The
+         * jobs must not wait for this worker's jobs, which may never end. */
         if (look_around(worker, worker->far_looks++, 1, ODI_ALL_BANDS, job))
             return true;
     }
@@ -130,17 +127,17 @@ static bool take_own(odi_worker *worker, uint32_t band, odi_entry *job)
         worker->batch_left -= worker->batch_left > 0;
         return true;
     }
-    /* relaxed, owner-only: the hint ends where the deque does */
+    /* relaxed, owner-only: the deque of this band is empty, so the hint is cleared */
     odi_store_relaxed(&worker->bands, odi_load_relaxed(&worker->bands) & ~(1u << band));
     worker->batch_left = 0;
     return false;
 }
 
-/* The job of one band: what the worker has first, unless it is time to look outside. What
- * came in one batch from outside is finished first, so that outside work keeps its order. */
+/* Finds a job of one band: first in the worker's deque, except when a check of the injectors is due. A batch
+ * from an injector is finished first, so that jobs of external threads keep their order. */
 static bool find_in_band(odi_worker *worker, uint32_t band, odi_entry *job)
 {
-    uint32_t own = odi_load_relaxed(&worker->bands) & (1u << band); /* relaxed, owner's */
+    uint32_t own = odi_load_relaxed(&worker->bands) & (1u << band); /* relaxed: owner-only word */
 
     if (own) {
         if (ODI_UNLIKELY(worker->batch_left == 0 && ++worker->tick >= LOOK_OUTSIDE_EVERY)) {
@@ -160,8 +157,8 @@ static bool band_waits(odi_worker *worker, uint32_t band)
            odi_injector_size(&worker->site->injectors[band]) > 0;
 }
 
-/* The band among `bands` that is served first: by what they are served as, and of equals, where
- * they take turns, the one that was passed over most often. */
+/* Returns the band of `bands` that is served first, by its effective band. With `alternate`, the most
+ * often passed-over band wins among equal bands. */
 static uint32_t first_of(odi_worker *worker, uint32_t bands, bool alternate)
 {
     uint32_t first = lowest_bit(bands), as = odi_band_served_as(first);
@@ -179,8 +176,8 @@ static uint32_t first_of(odi_worker *worker, uint32_t bands, bool alternate)
     return first;
 }
 
-/* Several bands may hold work: the highest, unless a lower one has waited long enough. What somebody has overridden
- * is served as that, in turns with the band itself. */
+/* Chooses among several bands: the highest, unless a lower band has waited long enough. An overridden band is
+ * served as its waiter's band, in alternation with that band. */
 ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
 {
     uint32_t waiting = 0;
@@ -192,7 +189,7 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
             worker->passed_over[lowest_bit(left)] = 0;
     }
     if (waiting == 0)
-        return lowest_bit(bands); /* nobody waits: one of the bands asked for, so that the search ends */
+        return lowest_bit(bands); /* no band waits: returns one of them, so that the search ends */
     uint32_t first = first_of(worker, waiting, true);
     for (uint32_t others = waiting & ~(1u << first); others != 0; others &= others - 1) {
         uint32_t band = lowest_bit(others);
@@ -206,7 +203,7 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     return first;
 }
 
-/* The bands of what lies in other workers' deques and in other sites' injectors. A hint. */
+/* Returns the bands with jobs in other workers' deques and other sites' injectors. A hint. */
 ODI_COLD static uint32_t bands_far(odi_worker *worker)
 {
     odi_team *team = worker->team;
@@ -230,7 +227,7 @@ ODI_COLD static uint32_t bands_far(odi_worker *worker)
     return found;
 }
 
-/* The clock has moved. Which band of those that wait elsewhere comes before, or as often as, the ones at hand. */
+/* The clock has moved. Selects a band that waits elsewhere and is at least as urgent as the local bands. */
 ODI_COLD static void look_far(odi_worker *worker, uint32_t local)
 {
     bool lower = ++worker->timed_looks % LOOK_LOWER_EVERY == 0;
@@ -244,7 +241,7 @@ ODI_COLD static void look_far(odi_worker *worker, uint32_t local)
         worker->far_bands = 1u << first_of(worker, wanted, false);
 }
 
-/* As long as bands are found waiting, and right after a long job, each job comes here. */
+/* Runs before every job while bands wait elsewhere, and after each long job. */
 ODI_COLD static bool read_clock(odi_worker *worker, uint32_t local)
 {
     int64_t now = odi_clock_coarse();
@@ -285,7 +282,7 @@ static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job);
 
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
-    /* relaxed, both: hints; the last look before sleeping goes by the queues themselves */
+    /* relaxed, both: hints; the last check before a sleep reads the queues themselves */
     uint32_t bands = odi_load_relaxed(&worker->bands) |
                      odi_load_relaxed(&worker->site->bands);
 
@@ -305,11 +302,10 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* A lone job its owner takes a moment later, as a rule: where the job before it has submitted it, and ends. A chain of
- * those stays with one worker. It is a thief's once it has lain there for the pause. */
+/* Leaves a single job to its owner for a short pause. The owner often takes the job right after the job that submitted it, so a chain of jobs stays with one worker. After the pause a thief may take the job. */
 static bool owner_takes_lone(odi_worker *worker, odi_deque *deque)
 {
-    int64_t top = odi_load_relaxed(&deque->top); /* relaxed: a hint, as below */
+    int64_t top = odi_load_relaxed(&deque->top); /* relaxed: a hint, both loads */
 
     if (odi_deque_size(deque) != 1)
         return false;
@@ -321,7 +317,7 @@ static bool owner_takes_lone(odi_worker *worker, odi_deque *deque)
     return true;
 }
 
-/* Up to half of what the victim's highest busy band of these holds. */
+/* Steals up to half of the jobs in the victim's most urgent of these bands. */
 static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, size_t most,
                        uint32_t bands, odi_entry *job)
 {
@@ -349,7 +345,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
     return false;
 }
 
-/* One site's workers, beginning at a random one so that thieves spread. */
+/* Steals from the workers of one site, starting at a random worker so that thieves spread out. */
 static bool steal_at(odi_worker *worker, const odi_table *table, int site, int distance,
                      size_t most, uint32_t bands, odi_entry *job)
 {
@@ -368,8 +364,8 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     return false;
 }
 
-/* Up to `most` jobs of `bands` that lie elsewhere: in other sites' injectors, and with other workers. Nearest first, but
- * that all begin with the `first` on: what is far would wait for as long as there is something near. */
+/* Takes up to `most` jobs of `bands` from other sites' injectors and other workers. It starts at the site of
+ * rank `first`, nearest first. A rotating start keeps distant jobs from waiting while nearer jobs exist. */
 static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_t bands, odi_entry *job)
 {
     odi_team *team = worker->team;
@@ -390,8 +386,8 @@ static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_
     return found;
 }
 
-/* There is work of several of `bands` at hand. What a waiter has overridden by more than any of that is
- * served as may lie elsewhere: with the waiter, most likely. */
+/* Several of `bands` have local work. A band that a waiter overrides to a higher urgency than these may have
+ * jobs elsewhere, most likely on the waiter's worker. */
 ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job)
 {
     uint32_t waiting = 0, wanted = 0, best;
@@ -399,14 +395,14 @@ ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_ent
 
     if (ODI_UNLIKELY(yields & 1 && yields != worker->yields_seen)) {
         worker->yields_seen = yields;
-        odi_thread_yield(); /* see run.c */
+        odi_thread_yield(); /* see tell_drained in run.c */
     }
     if (worker->override_tick++ % LOOK_FOR_OVERRIDDEN_EVERY != 0)
         return false;
     for (uint32_t left = bands; left != 0; left &= left - 1)
         waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
     if (waiting == 0)
-        return false; /* it will look everywhere */
+        return false; /* the worker will search everywhere */
     best = odi_band_served_as(first_of(worker, waiting, false));
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         uint32_t as = odi_band_served_as(band);

@@ -1,4 +1,4 @@
-/* fork_parts.h — what forks.c and join.c share of a thread's forks: the word, the limit and the call. */
+/* fork_parts.h — code that forks.c and join.c share: the word, the limit and the call of a branch. */
 #ifndef ODI_WORKER_FORK_PARTS_H
 #define ODI_WORKER_FORK_PARTS_H
 
@@ -8,14 +8,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* forks.c. Meets a request, if something is private: the owner. True: odi_forks_published follows. */
+/* forks.c. Owner only: meets a request if private forks exist. If it returns true, the caller calls
+ * odi_forks_published. */
 bool odi_forks_answer(odi_forks *forks);
-/* Ends a stolen fork: its owner may go on. */
+/* Ends a stolen fork; its owner may continue. */
 void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state);
 
 #pragma GCC visibility pop
 
-/* ---- the word ---- */
+/* ---- the word: split and tail ---- */
 
 static inline uint32_t tail_of(uint64_t word)
 {
@@ -40,7 +41,7 @@ static inline uint32_t place_of(const odi_forks *forks, const od_fork_slot *slot
 static inline uintptr_t limit_at(const odi_forks *forks, uint32_t split)
 {
     if (split == 0)
-        return ODI_FORKS_ASKED; /* nothing to give */
+        return ODI_FORKS_ASKED; /* no fork to offer */
     return odi_membarrier_is_refused() ? ODI_FORKS_OPEN : (uintptr_t)&forks->slots[split];
 }
 
@@ -51,11 +52,11 @@ static inline odi_forks *forks_here(void)
 
 /* ---- the limit ---- */
 
-/* An owner looks so often before it gives its CPU away. */
+/* An owner spins this many times before it yields its CPU. */
 enum { CLAIM_SPINS = 100 };
 
-/* Waits until no thief moves the split; returns the limit. The caller has put a fence (F2)
- * behind its last store of head. Ended by: the claimer's store, one membarrier on. */
+/* Waits until no thief moves the split; returns the limit. The caller has placed a fence (F2) after its last
+ * store of head. Ended by the claimer's store, one membarrier later. */
 static inline uintptr_t settled_limit(odi_forks *forks)
 {
     uintptr_t limit;
@@ -71,21 +72,21 @@ static inline uintptr_t settled_limit(odi_forks *forks)
     }
 }
 
-/* The limit for a split that the owner has lowered. */
+/* Sets the limit after the owner has lowered the split. */
 static inline void set_limit(odi_forks *forks, uint32_t split)
 {
     uintptr_t next = limit_at(forks, split), limit = settled_limit(forks);
 
-    /* A request stands, unless nothing is left that it could be about. */
+    /* A request stays, unless no fork is left that could meet it. */
     while (limit != ODI_FORKS_ASKED && limit != next) {
-        /* relaxed: it says nothing that the word does not say */
+        /* relaxed: publishes nothing beyond the word */
         if (odi_cas_relaxed(&forks->owner.limit, &limit, next))
             return;
         limit = settled_limit(forks);
     }
 }
 
-/* ---- the call ---- */
+/* ---- the call of a branch ---- */
 
 static inline bool is_plain(uint64_t code)
 {

@@ -5,20 +5,20 @@
 #include "os/pages.h"
 #include "worker/run.h"
 
-/* How long a request may stand before its thief helps itself. */
+/* A thief waits this long for an answer to its request before it migrates the forks. */
 #define PATIENCE_NS (20 * ODI_MICROSECOND)
 
-/* Between two requests of one thief: each takes the owner's line from under its hands. */
+/* The time between two requests of a thief: each request takes a cache line from the owner. */
 #define ASK_AGAIN_NS (10 * ODI_MICROSECOND)
 
 #define SLOTS_MINIMUM ((size_t)1 << 20)
 
-/* Twice what the notes take, so that they end before the guard. */
+/* Twice the size of the notes, so that they end before the guard page. */
 #define NOTES_BYTES (2 * ODI_FORKS_NOTES * sizeof(odi_forks_note))
 
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
-/* ---- what a fork runs ---- */
+/* ---- the call of a branch ---- */
 
 typedef void numbered_function(void *context, uint32_t number);
 #ifdef ODI_SWIFT_CLOSURES
@@ -27,7 +27,7 @@ typedef __attribute__((swiftcall)) void numbered_closure(
     __attribute__((swift_context)) void *captures);
 #endif
 
-/* Its result goes where its words were. */
+/* Calls a numbered branch; its result replaces the slot's code and context. */
 static void call_numbered(od_fork_slot *slot, uint64_t code, void *context, uint32_t number)
 {
 #ifdef ODI_SWIFT_CLOSURES
@@ -41,9 +41,9 @@ static void call_numbered(od_fork_slot *slot, uint64_t code, void *context, uint
     ((numbered_function *)address_in(code))(context, number);
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
-/* In a signal handler: of all slots only the guard behind the last can fault. */
+/* Called in a signal handler: only the guard page after the last slot can fault. */
 static bool lies_behind_the_slots(uintptr_t address)
 {
     odi_forks *forks = forks_here();
@@ -87,10 +87,10 @@ static void ring(odi_forks *sleeper)
     odi_futex_wake(&sleeper->wakeup, 1);
 }
 
-/* More is shared: tells the joiner that went to sleep wishing for it. */
+/* Wakes the joiner that sleeps and waits for more shared forks. */
 static void ring_asker(odi_forks *victim)
 {
-    /* relaxed, both: F2's fence has shown it, and only its wakeup is touched */
+    /* relaxed, both: F2's fence has shown it, and only its wakeup word is touched */
     odi_forks *asker = odi_load_relaxed(&victim->asker);
 
     if (asker != NULL)
@@ -101,7 +101,7 @@ static void ring_asker(odi_forks *victim)
 
 bool odi_forks_answer(odi_forks *forks)
 {
-    /* relaxed, both: the owner's, and rechecked by the CAS */
+    /* relaxed, both: owner-only words, rechecked by the CAS */
     uint32_t head = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint64_t word = odi_load_relaxed(&forks->word);
     uintptr_t limit;
@@ -109,16 +109,16 @@ bool odi_forks_answer(odi_forks *forks)
     for (;;) {
         limit = settled_limit(forks);
         if (limit != ODI_FORKS_ASKED)
-            return false; /* a thief has helped itself */
+            return false; /* a thief has migrated the forks */
         uint32_t split = split_of(word);
         if (head == split)
-            return false; /* nothing to give: it stands */
+            return false; /* no private fork: the request stays */
         uint32_t next = split + (head - split + 1) / 2;
         if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F8))
             continue;
-        /* A thief may have helped itself since, and another asked anew: then the request is not
-         * the one that we have met, and the limit follows the split that the thief has left
-         * (acquire: who asked read it after that thief's store). */
+        /* A thief may have migrated forks since, and another thief may have asked again. Then this request
+         * differs from the met one, and the limit must follow the split of the migration. Acquire: the asking
+         * thief read the limit after that migration's store. */
         if (odi_cas_acquire(&forks->owner.limit, &limit, limit_at(forks, next), F3)) {
             uint32_t now = split_of(odi_load_relaxed(&forks->word)); /* relaxed: F3 has shown it */
 
@@ -135,19 +135,19 @@ ODI_COLD bool od_fork_is_crowded(void)
 {
     odi_forks *forks = forks_here();
 
-    /* relaxed: the owner's */
+    /* relaxed: owner-only word */
     return forks != NULL && forks->team != NULL &&
            place_of(forks, odi_load_relaxed(&forks->owner.head)) >
                forks->bytes / sizeof(od_fork_slot) / 2;
 }
 
-/* ---- whose work branches are ---- */
+/* ---- the work and context that branches inherit ---- */
 
-/* Has the calling thread's forks from here on inherit `work` and `around`. False: the next is a root, which reads
- * both itself; or there is no note left. */
+/* Makes later forks of the calling thread inherit `work` and `around`. Returns false if the next fork is a
+ * root, which reads both itself, or no note is left. */
 static bool note(odi_forks *forks, void *work, const odi_around *around)
 {
-    /* relaxed, all loads and the note itself: the owner's, and F1 carries it */
+    /* relaxed, all loads and the note itself: owner-only words, and F1 carries them */
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint32_t count = odi_load_relaxed(&forks->note_count);
 
@@ -160,10 +160,10 @@ static bool note(odi_forks *forks, void *work, const odi_around *around)
     return true;
 }
 
-/* The same, of work alone. False: they do already, too. */
+/* Makes later forks inherit `work`. Returns false if they already do. */
 static bool note_work(odi_forks *forks, void *work)
 {
-    /* relaxed, all: the owner's */
+    /* relaxed, all: owner-only words */
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint32_t count = odi_load_relaxed(&forks->note_count);
 
@@ -179,8 +179,8 @@ static bool note_work(odi_forks *forks, void *work)
 
 static void strike_note(odi_forks *forks)
 {
-    /* relaxed load: the owner's. The store carries the notes below, which may be newer than what
-     * its reader knows. */
+    /* relaxed load: the owner's word. The store carries the notes below, which may be newer than its reader
+     * knows. */
     odi_store_release(&forks->note_count, odi_load_relaxed(&forks->note_count) - 1, F9);
 }
 
@@ -195,12 +195,12 @@ void odi_forks_strike(void)
         strike_note(forks_here());
 }
 
-/* Whose work a fork is that the calling thread has stolen, and what that is in. A note that lies below it was there
- * before it and lasts as long; whatever else is or was in the same place lies above. */
+/* Returns the work and context of a stolen fork. A note below the fork existed before it and lasts as long.
+ * Newer notes in the array have a place above the fork. */
 static void *inherited_work(odi_forks *victim, uint32_t place, odi_around *around)
 {
     uint32_t count = odi_load_acquire(&victim->note_count, F9);
-    uint32_t below = 0; /* so many notes lie below it: their places never fall */
+    uint32_t below = 0; /* number of notes below the fork; their places never decrease */
 
     while (below < count) {
         uint32_t middle = below + (count - below) / 2;
@@ -211,7 +211,7 @@ static void *inherited_work(odi_forks *victim, uint32_t place, odi_around *aroun
             below = middle + 1;
     }
     *around = below > 0 ? victim->notes[below - 1].around : victim->around;
-    /* relaxed, both: F8, or F1, has shown the root's, and F9 the note */
+    /* relaxed, both: F8 or F1 has shown the root's, and F9 the note's */
     return below > 0 ? odi_load_relaxed(&victim->notes[below - 1].work) : odi_load_relaxed(&victim->work);
 }
 
@@ -233,7 +233,7 @@ void *od_work_enter(void *work)
 void od_work_leave(void *outer)
 {
     odi_forks *forks = forks_here();
-    /* relaxed, all: the owner's */
+    /* relaxed, all: owner-only words */
     uint32_t count = forks != NULL ? odi_load_relaxed(&forks->note_count) : 0;
 
     if (count > 0 && odi_load_relaxed(&forks->notes[count - 1].work) == od_thread_work() &&
@@ -263,18 +263,18 @@ static bool holds_private(odi_forks *victim)
            split_of(odi_load_relaxed(&victim->word));
 }
 
-/* Exposes everything on behalf of an owner that does not answer. False: it has meanwhile. */
+/* Exposes all forks of an owner that does not answer. Returns false if the owner has answered in between. */
 static bool migrate(odi_forks *victim)
 {
     uintptr_t limit = ODI_FORKS_ASKED;
 
-    if (!odi_cas_relaxed(&victim->owner.limit, &limit, ODI_FORKS_CLAIMED)) /* relaxed: F2 */
+    if (!odi_cas_relaxed(&victim->owner.limit, &limit, ODI_FORKS_CLAIMED)) /* relaxed: F2's fence follows */
         return false;
     odi_fence_heavy(F2);
     uint32_t head = place_of(victim, odi_load_acquire(&victim->owner.head, F1));
     uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
     bool moved = false;
-    /* Not the root: its owner is about to expose it, and has not said yet whose work it is. */
+    /* Never the root: its owner is about to expose it and has not stored its work yet. */
     while (split_of(word) != 0 && head > split_of(word) && !moved)
         moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F8);
     odi_store_release(&victim->owner.limit,
@@ -321,7 +321,8 @@ bool odi_forks_hold_work(odi_forks *victim)
 {
     if (holds_private(victim))
         return true;
-    /* Only now: what its owner exposes between the two looks is shared by this one. Relaxed: the caller's fence (F2). */
+    /* Read second: forks that the owner exposes between the two reads are shared in this word. relaxed: the
+     * caller's fence (F2). */
     uint64_t word = odi_load_relaxed(&victim->word);
     return tail_of(word) < split_of(word);
 }
@@ -337,12 +338,13 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
     void *outer_work = od_thread_work();
     odi_descent descent = {odi_scopes, odi_outsides, {0}};
     const odi_descent *outer_descent = odi_descended;
-    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both last until we finish */
+    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both last until this branch
+                                                                                   finishes */
     uint64_t code = slot->code;
     void *context = slot->context;
-    uint32_t number = slot->number; /* where the base goes */
+    uint32_t number = slot->number; /* the base is written to the same place */
 
-    /* relaxed: the owner's own */
+    /* relaxed: owner-only word */
     slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
     odi_store_release(&slot->thief, here, F10);
     od_thread_set_work(work);
@@ -357,7 +359,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
         strike_note(here);
     odi_descended = outer_descent;
     od_thread_set_work(outer_work);
-    odi_count(&here->stolen, 1); /* its owner may read it */
+    odi_count(&here->stolen, 1); /* before the finish: the fork's owner may read it afterwards */
     odi_forks_finish(victim, slot, ODI_FORK_DONE);
 }
 
@@ -371,10 +373,10 @@ void odi_forks_lose(odi_forks *forks)
         if (odi_load_relaxed(&forks->slots[place].state) < ODI_FORK_DONE)
             odi_store_relaxed(&forks->slots[place].state, ODI_FORK_LOST);
     }
-    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed: as above */
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed: one thread exists */
 }
 
-/* ---- loops ---- */
+/* ---- clock for loops ---- */
 
 uint64_t od_loop_system_ticks(void)
 {

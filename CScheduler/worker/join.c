@@ -1,5 +1,5 @@
-/* join.c — the owner of a fork that may have been taken: it takes the fork back, or waits for its thief, and
- * meanwhile runs what that thief has to give. The waits and why they end: forks.h. */
+/* join.c — the owner's side of a fork that may have been taken: it takes the fork back, or waits for the
+ * thief and runs the thief's forks. forks.h lists the waits and how they end. */
 #include "worker/fork_parts.h"
 
 #include "base/invariant.h"
@@ -9,7 +9,7 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* A joiner waits awake for this long, giving the CPU away after the first part. */
+/* A joiner spins for this long, and yields its CPU after the first part. */
 #define JOIN_AWAKE_NS (50 * ODI_MICROSECOND)
 enum { JOIN_PAUSES = 64, LOOK_PAUSES = 8 };
 
@@ -24,19 +24,19 @@ ODI_COLD void od_fork_asked(void)
     odi_forks *forks = forks_here();
 
     if (ODI_UNLIKELY(forks->team == NULL)) {
-        /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
-         * because there is one slot for all results. */
+        /* No thief can take it: the branch runs immediately. A numbered branch runs at its join, because all
+         * results share one slot. */
         uint64_t code = forks->slots[0].code;
 
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: owner-only, no thread else reads it */
         forks->depth++;
         if (!is_numbered(code))
             call(code, forks->slots[0].context);
         return;
     }
-    /* relaxed, both: the owner's */
+    /* relaxed, both: owner-only words */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1) {
-        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it, and what the root is in */
+        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it, and the root's context */
         forks->around = odi_around_here();
     }
     odi_fence_light(F2);
@@ -48,7 +48,7 @@ static bool is_over(od_fork_slot *slot)
     return odi_load_acquire(&slot->state, F4) >= ODI_FORK_DONE;
 }
 
-/* Takes one fork back from whoever runs `slot`, and runs it. False: there was none. */
+/* Takes one fork back from the thread that runs `slot`, and runs the fork. Returns false if there was none. */
 static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *request)
 {
     odi_forks *thief = odi_load_acquire(&slot->thief, F10);
@@ -58,22 +58,22 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *re
     od_fork_slot *won = odi_forks_steal(thief);
     if (won == NULL) {
         if (odi_forks_ask(thief, request, odi_clock_now()))
-            odi_forks_published(thief); /* the request that is met may have been a sleeper's */
+            odi_forks_published(thief); /* the request that was met may belong to a sleeper */
         return false;
     }
-    /* It is a descendant's if the thief was still at it when the fork was exposed. */
+    /* The fork is a descendant if the thief was still running `slot` when it exposed the fork. */
     if (is_over(slot))
         odi_forks_finish(thief, won, ODI_FORK_GIVEN_BACK);
     else {
-        /* What lies below was stolen before, or the thief would not be at ours. */
+        /* Forks below were stolen earlier; otherwise the thief would not run our branch. */
         odi_invariant(place_of(thief, won) >= slot->base);
         odi_forks_run(forks, thief, won);
     }
     return true;
 }
 
-/* Sleeps until the slot is over, or its thief has exposed something. Ended by: finish, or the
- * thief's answer to the request that is left with it. */
+/* Sleeps until the branch has ended, or its thief has exposed forks. Ended by finish, or by the thief's
+ * answer to the request. */
 ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
 {
     odi_forks *thief = odi_load_acquire(&slot->thief, F10);
@@ -86,22 +86,22 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
         if (odi_forks_hold_work(thief))
             return;
     }
-    /* relaxed: the wakeup was read before, and finish rings after its swap */
+    /* relaxed: wakeup was read before, and finish wakes after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
-    /* Of a worker another takes the place, and an external thread leaves room for one. */
+    /* A spare may replace a worker here, and an external thread makes room for a worker. */
     odi_blocking_begin("for a branch that another thread runs", NULL);
     odi_futex_wait(&forks->wakeup, wakeup, ODI_FOREVER);
     od_blocking_end();
 }
 
-/* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */
+/* Waits until the branch has ended. The stack frames of forks that run in the wait lie above the slot. */
 ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
 {
     odi_steal_request request = {0};
     int64_t until = 0;
 
-    odi_store_relaxed(&forks->owner.head, slot + 1); /* relaxed, and below: all under it is exposed (F8) */
+    odi_store_relaxed(&forks->owner.head, slot + 1); /* relaxed, and below: all forks under it are exposed (F8) */
     for (int looks = 0; !is_over(slot); looks++) {
         if (leapfrog(forks, slot, &request)) {
             until = 0;
@@ -120,20 +120,20 @@ ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
     odi_fence_light(F2);
 }
 
-/* The stack is as if the slot had never been forked. */
+/* Resets the stack as if the slot had never been forked. */
 static void forget(odi_forks *forks, od_fork_slot *slot)
 {
     uint32_t place = place_of(forks, slot);
 
     (void)settled_limit(forks);
-    /* relaxed, all: nothing is exposed, and the slot is the owner's */
+    /* relaxed, all: no fork is exposed, and the slot is owner-only again */
     odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
     odi_store_relaxed(&slot->state, 0);
     odi_store_relaxed(&forks->word, make_word(place, place));
     set_limit(forks, place);
 }
 
-/* Decides who runs the newest fork, which pop has taken off the stack. True: its owner. */
+/* Decides which thread runs the newest fork, which pop has removed. Returns true if the owner runs it. */
 static bool take_back(odi_forks *forks, od_fork_slot *slot)
 {
     uint32_t place = place_of(forks, slot);
@@ -143,12 +143,12 @@ static bool take_back(odi_forks *forks, od_fork_slot *slot)
     (void)settled_limit(forks);
     word = odi_load_relaxed(&forks->word); /* relaxed, rechecked by the CAS */
     if (place >= split_of(word)) {
-        answer(forks); /* a request stands, and this fork was none of it */
+        answer(forks); /* a request stands, and this fork was private */
         return true;
     }
     odi_invariant(split_of(word) == place + 1);
     while (tail_of(word) <= place) {
-        /* relaxed: it takes away, and the slot is the owner's own */
+        /* relaxed: it only takes the fork away, and the owner wrote the slot */
         if (odi_cas_relaxed(&forks->word, &word, make_word(tail_of(word), place))) {
             set_limit(forks, place);
             return true;
@@ -168,17 +168,17 @@ ODI_COLD bool od_join_back(void)
     odi_forks *forks = forks_here();
 
     if (ODI_UNLIKELY(forks->team == NULL)) {
-        /* It ran when it was forked. */
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        /* The branch ran when it was forked. */
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: owner-only, no thread else reads it */
         if (--forks->depth == 0)
             od_forks_self = NULL;
         return false;
     }
-    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: owner-only word */
     bool root = slot == forks->slots;
 
     if (take_back(forks, slot)) {
-        forks->depth += root; /* what forks in it is at the root again, and does not leave */
+        forks->depth += root; /* later forks start at the root again, and the thread does not leave */
         return true;
     }
     if (root && forks->depth == 0 && forks->leaves_at_root)
@@ -191,13 +191,14 @@ ODI_COLD bool od_join_numbered_back(void)
     odi_forks *forks = forks_here();
 
     if (ODI_UNLIKELY(forks->team == NULL)) {
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: owner-only, no thread else reads it */
         return true;
     }
-    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: owner-only word */
     bool ours = take_back(forks, slot);
 
-    /* An external thread stays until its root's result is read: the next one's forks lie where that is. */
+    /* An external thread stays until its root's result is read, because the slot's next user would overwrite
+     * the result. */
     forks->depth += slot == forks->slots;
     return ours;
 }
@@ -211,14 +212,14 @@ ODI_COLD void od_join_end(void)
             od_forks_self = NULL;
         return;
     }
-    /* relaxed: the owner's */
+    /* relaxed: owner-only word */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots && --forks->depth == 0 && forks->leaves_at_root)
         odi_external_leave(forks);
 }
 
 ODI_COLD void od_join_slow(void)
 {
-    od_fork_slot *slot = odi_load_relaxed(&forks_here()->owner.head); /* relaxed: the owner's */
+    od_fork_slot *slot = odi_load_relaxed(&forks_here()->owner.head); /* relaxed: owner-only word */
     uint64_t code = slot->code;
     void *context = slot->context;
 
@@ -240,7 +241,7 @@ void od_join_owned(void)
         od_join_slow();
         return;
     }
-    od_fork_slot *slot = odi_load_relaxed(&od_forks_self->head) - 1; /* relaxed: the owner's */
+    od_fork_slot *slot = odi_load_relaxed(&od_forks_self->head) - 1; /* relaxed: owner-only word */
     odi_entry job = {slot->code, (uint64_t)(uintptr_t)slot->context};
 
     if (od_fork_pop(slot))
@@ -251,7 +252,7 @@ void od_join_owned(void)
     }
 }
 
-/* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
+/* The slot holds these words. They are passed again so that Swift keeps the objects that they refer to alive. */
 ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
                                                                         const void *type)
 {

@@ -1,12 +1,12 @@
 #include "worker/override.h"
 
-/* The lock is of what is told; who finds others counted already tells nothing. */
+/* Protects the update of odi_overrides. A thread that finds other overrides counted updates nothing. */
 static odi_lock overrides_lock;
-static odi_atomic(uint32_t) counts[ODI_BANDS][ODI_BANDS]; /* [of][as] */
+static odi_atomic(uint32_t) counts[ODI_BANDS][ODI_BANDS]; /* [overridden band][waiter's band] */
 
 struct odi_overrides odi_overrides;
 
-/* Each count that ceased to be zero, or became it, is followed by this; the last one has seen them all. */
+/* Recomputes the hint after a count became zero or nonzero; the last caller sees all counts. */
 static void tell_workers(void)
 {
     uint32_t overridden = 0;
@@ -15,7 +15,8 @@ static void tell_workers(void)
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         uint32_t as = 0;
 
-        while (as < band && odi_load_relaxed(&counts[band][as]) == 0) /* relaxed: whoever comes next looks behind the lock */
+        while (as < band && odi_load_relaxed(&counts[band][as]) == 0) /* relaxed: the lock orders it for the
+                                                                         next caller */
             as++;
         overridden |= as < band ? (as + 1) << (4 * band) : 0;
     }
@@ -25,8 +26,9 @@ static void tell_workers(void)
     odi_lock_release(&overrides_lock);
 }
 
-/* Workers with work of another band look farther only where several bands are hinted at. (Where
- * forks are used a hint for nothing would keep idle workers from looking for them, for a moment.) */
+/* Sets the band's hint on each site, because workers look farther only if several bands have hints. A useless
+ * hint would keep idle workers from forks for a moment, so a pool with forks gets it only if other bands have
+ * one. */
 static void hint(odi_team *team, uint32_t band)
 {
     /* relaxed, all: hints */
@@ -46,7 +48,8 @@ void odi_override_begin(odi_override *override, odi_team *team, uint32_t band)
         return;
     if (!(override->bands & 1u << band)) {
         override->bands |= 1u << band;
-        if (odi_add_relaxed(&counts[band][override->band], 1) == 0) /* relaxed: see tell_workers */
+        if (odi_add_relaxed(&counts[band][override->band], 1) == 0) /* relaxed: tell_workers orders it by its
+                                                                       lock */
             tell_workers();
     }
     hint(team, 1u << band);
@@ -59,15 +62,15 @@ void odi_override_end(odi_override *override)
     bool tells = false;
     for (; override->bands != 0; override->bands &= override->bands - 1) {
         odi_atomic(uint32_t) *count = &counts[__builtin_ctz(override->bands)][override->band];
-        uint32_t others = odi_load_relaxed(count); /* relaxed: see tell_workers, and rechecked by the CAS */
+        uint32_t others = odi_load_relaxed(count); /* relaxed, rechecked by the CAS; see tell_workers */
 
-        while (others > 0 && !odi_cas_relaxed(count, &others, others - 1)) /* 0: the child of a fork in between */
+        while (others > 0 && !odi_cas_relaxed(count, &others, others - 1)) /* 0 in a child of a fork in between */
             ;
         tells |= others == 1;
     }
     if (tells)
         tell_workers();
-    /* relaxed, both: a hint, as above. It has come, if it was woken. */
+    /* relaxed, both: a hint. The woken waiter is running now. */
     if (odi_load_relaxed(&odi_overrides.yields) & 1)
         odi_and_relaxed(&odi_overrides.yields, ~1u);
 }

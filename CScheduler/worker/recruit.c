@@ -1,6 +1,5 @@
-/* recruit.c — how a team comes by another worker: one from the bench, or a new thread; and who is
- * told that there is work: a sleeper near it, one further away, or such a recruit.
- */
+/* recruit.c — announces work and adds workers: wakes a sleeper nearby or farther away, calls back a parked
+ * spare, or starts a thread. */
 #include "worker/recruit.h"
 
 #include <errno.h>
@@ -16,10 +15,10 @@
 #include "worker/work.h"
 #include "worker/worker.h"
 
-/* After a thread could not be created, the next try comes no sooner than this. */
+/* After a failed thread start the next attempt waits this long. */
 enum { RETRY_START_NS = 100000000 };
 
-/* The lowest slot without a thread, with an assigned place of its own on a site (-1: any slot). Lock held. */
+/* Returns the lowest slot without a thread and with an unshared place on a site (-1: any slot). Lock held. */
 static int free_slot(odi_team *team, int site)
 {
     for (int slot = 0; slot < team->capacity; slot++) {
@@ -32,7 +31,7 @@ static int free_slot(odi_team *team, int site)
     return -1;
 }
 
-/* A slot without a thread: of those with an assigned place of their own, one on the site or near it.
+/* Returns a worker for a slot without a thread, if possible with an unshared place on the site or near it.
  * Lock held. */
 static odi_worker *take_slot(odi_team *team, int site)
 {
@@ -48,7 +47,7 @@ static odi_worker *take_slot(odi_team *team, int site)
     return worker != NULL ? worker : odi_team_make_worker(team, slot);
 }
 
-/* The link to the benched worker that is to come back: one of the site, or any. Lock held. */
+/* Returns the link to the parked spare to call back: one of the site, or any. Lock held. */
 static odi_worker **choose_benched(odi_team *team, int site)
 {
     for (odi_worker **link = &team->bench; *link != NULL; link = &(*link)->next_benched) {
@@ -58,7 +57,7 @@ static odi_worker **choose_benched(odi_team *team, int site)
     return &team->bench;
 }
 
-/* Lists a worker whose thread is about to begin. False: memory is short. Lock held. */
+/* Lists a worker whose thread is about to start. Returns false if an allocation fails. Lock held. */
 static bool enlist(odi_team *team, odi_worker *worker)
 {
     worker->present = true;
@@ -70,7 +69,7 @@ static bool enlist(odi_team *team, odi_worker *worker)
     return true;
 }
 
-/* Lock held. The worker's thread will hold its site's token. */
+/* Selects a worker, whose thread will hold its site's search token. Lock held. */
 static odi_worker *recruit(odi_team *team, int site, bool *short_of_memory)
 {
     odi_worker **benched = choose_benched(team, site);
@@ -82,20 +81,20 @@ static odi_worker *recruit(odi_team *team, int site, bool *short_of_memory)
         if (!worker->present)
             odi_assignment_put(worker);
     }
-    odi_fence_seqcst(S2); /* a search that is under way covers what was published before */
+    odi_fence_seqcst(S2); /* a search that is under way covers earlier publications */
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
     worker->searching = true;
     if (worker->benched) {
         odi_team_unseat(worker);
-        odi_store_release(&worker->bench_word, 1, W5); /* locked: it may sit there again at once */
+        odi_store_release(&worker->bench_word, 1, W5); /* locked: the worker may park again immediately */
     } else if (!enlist(team, worker)) {
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
         *short_of_memory = true;
         return NULL;
     }
-    /* The monitor is to see a fresh worker, not one that did much since it last looked. */
+    /* The monitor must treat the worker as fresh, not as one that ran jobs since the last check. */
     worker->watched_jobs = odi_worker_activity(worker);
     team->active++;
     int spares = team->active - team->target;
@@ -105,7 +104,7 @@ static odi_worker *recruit(odi_team *team, int site, bool *short_of_memory)
     return worker;
 }
 
-/* A worker could not be had: the next try comes later. Lock held. */
+/* Records a failed start, which delays the next attempt. Lock held. */
 ODI_COLD static void note_failure(odi_team *team)
 {
     team->next_start_ns = odi_clock_after(RETRY_START_NS);
@@ -124,19 +123,19 @@ ODI_COLD static void say_failure(odi_team *team, int error)
     if (first)
         odi_warn("pool \"%s\": a worker could not be started (%s; %d run). %s Raise the limit of threads.", team->name,
                  strerror(error), active, active == 0 ? "Submissions are refused." : "The pool continues.");
-    /* What was published while the token was out relied on a search that never was (S2). */
+    /* Work published while the token was taken relied on a search that never happened (S2). */
     odi_fence_heavy(S4);
     if (odi_team_has_work(team))
         odi_team_publish(team, &team->sites[0]);
 }
 
-/* The thread could not be created: things are as before. */
+/* The thread could not start: restores the previous state. */
 ODI_COLD static void start_failed(odi_team *team, odi_worker *worker)
 {
     odi_lock_acquire(&team->lock);
     if (worker->benched)
         odi_team_unseat(worker);
-    else { /* likewise a first spare that was called back meanwhile */
+    else { /* also a first spare that was called back in between */
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
         team->active--;
@@ -145,12 +144,13 @@ ODI_COLD static void start_failed(odi_team *team, odi_worker *worker)
     team->present--;
     (void)odi_team_list_workers(team); /* a worker without a thread in the table does no harm */
     note_failure(team);
-    odi_add_relaxed(&team->departures, 1); /* relaxed: locked. A stop that saw it present waits for its leaving */
+    odi_add_relaxed(&team->departures, 1); /* relaxed: locked. A stop that counted this worker waits for the
+                                              change */
     odi_futex_wake(&team->departures, INT_MAX);
     odi_lock_release(&team->lock);
 }
 
-/* 0, or why there is no thread. */
+/* Starts the worker's thread. Returns 0 or the error number. */
 static int start_thread(odi_team *team, odi_worker *worker)
 {
     char name[16];
@@ -164,13 +164,14 @@ static int start_thread(odi_team *team, odi_worker *worker)
     return error;
 }
 
-/* relaxed: under the lock a stop's end is seen, which sets it there */
+/* relaxed: read under the lock, under which a stop sets its flags */
 static bool says(odi_team *team, uint32_t bits)
 {
     return (odi_load_relaxed(&team->attention) & bits) != 0;
 }
 
-/* `at_once`: however short ago one was refused. False: nothing was tried, or *error says why there is no worker. */
+/* Adds one worker. `at_once`: ignores the delay after a failed start. Returns false if nothing was tried, or
+ * *error gives the reason. */
 static bool try_start(odi_team *team, odi_site *site, bool at_once, int *error)
 {
     odi_worker *worker = NULL;
@@ -194,11 +195,11 @@ static bool try_start(odi_team *team, odi_site *site, bool at_once, int *error)
         odi_futex_wake(&worker->bench_word, 1);
     else if (worker != NULL)
         *error = start_thread(team, worker);
-    return may && *error == 0; /* without a worker the token is out: somebody searches */
+    return may && *error == 0; /* if no worker was added, another thread holds the token and searches */
 }
 
-/* A thread that waits on the bench from its beginning on: a job that waits gives its place to it, though no
- * further thread may be had by then. Where it is not to be had the team goes on without. */
+/* Starts a parked thread as the first spare. A blocking job is then replaced even if no further thread can
+ * start. If this start fails, the team continues without it. */
 static int start_first_spare(odi_team *team)
 {
     odi_worker *spare = NULL;
@@ -216,13 +217,14 @@ static int start_first_spare(odi_team *team)
     return seated ? start_thread(team, spare) : 0;
 }
 
-/* While the team has no thread one at a time tries: who accepts a job may rely on it. `at_once`: as above. */
+/* While the team has no thread, only one caller tries at a time, because an accepted job relies on a thread.
+ * `at_once`: see try_start. */
 ODI_COLD static bool start_first(odi_team *team, odi_site *site, bool at_once, int *error)
 {
     bool started = true;
 
     odi_lock_acquire(&team->first_lock);
-    if (says(team, ODI_NO_THREADS)) { /* or somebody else was faster */
+    if (says(team, ODI_NO_THREADS)) { /* otherwise another caller was faster */
         started = try_start(team, site, at_once, error);
         if (started) {
             odi_team_set_attention(team, ODI_NO_THREADS, false);
@@ -263,7 +265,7 @@ bool odi_team_has_no_thread_left(odi_team *team, bool *all_others_wait)
     bool counted = self != NULL && self->team == team && self->blocking_depth > 0;
 
     odi_lock_acquire(&team->lock);
-    *all_others_wait = team->blocked + !counted >= team->active; /* a caller that says that it waits is among them */
+    *all_others_wait = team->blocked + !counted >= team->active; /* includes a caller that is marked as blocked */
     bool none_left = team->active >= team->target + team->spare_cap ||
                      (team->next_start_ns != 0 && odi_clock_now() < team->next_start_ns);
     odi_lock_release(&team->lock);
@@ -286,18 +288,17 @@ void odi_team_publish_slow(odi_team *team, odi_site *site)
     if (attention & ODI_CAN_START && !(attention & ODI_CANCELLING)) {
         started = odi_team_start_one(team, site);
         odi_woke_a_sleeper = started;
-        attention = odi_load_relaxed(&team->attention); /* relaxed: our own change */
+        attention = odi_load_relaxed(&team->attention); /* relaxed: this thread's own change */
     }
-    /* Also where a worker was wanted and is not to be had now: the monitor tries again, on
-     * behalf of jobs that wait for this one. Not after a stop: nobody would see that thread
-     * leave. */
+    /* Also if a worker was wanted but could not start: the monitor tries again for jobs that wait for this
+     * one. Not after a stop, which would not wait for the monitor's thread. */
     if (!started && attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
         team->arm_monitor(team);
 }
 
 void odi_team_publish_waiting(odi_team *team)
 {
-    odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
+    odi_fence_heavy(S4); /* makes work visible that was published while no worker could be added */
     if (odi_team_has_work(team))
         odi_team_publish(team, &team->sites[0]);
 }

@@ -1,9 +1,7 @@
-/* recruit.h — saying that there is work: who is woken, called back or started for it.
+/* recruit.h — announces work: wakes a sleeper, calls back a spare or starts a worker. Any thread may call.
  *
- * Threads  anyone.
- *
- * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or who
- *                                                          set it sees the work (but who blocks: blocking.c)
+ * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or the thread
+ *                                                          that set it sees the work (except blocking.c)
  */
 #ifndef ODI_WORKER_RECRUIT_H
 #define ODI_WORKER_RECRUIT_H
@@ -33,32 +31,32 @@ ODI_HOT_INLINE void odi_team_publish_as(odi_team *team, odi_site *site, bool cou
     odi_team_publish_slow(team, site);
 }
 
-/* The one way to say "there is work": call it after the push. Past a stop's deadline nobody comes to it: what
- * lies outside the stop discards, which closes the injectors before its last look. */
+/* The only way to announce work: call it after the push. After a stop's deadline no worker takes the work.
+ * The stop itself discards it, and closes the injectors before its last check. */
 ODI_HOT_INLINE void odi_team_publish(odi_team *team, odi_site *site)
 {
     odi_team_publish_as(team, site, false);
 }
 
-/* The same after odi_site_push, whose ticket spares a fence. */
+/* Announces a job after odi_site_push, whose ticket spares a fence. */
 ODI_HOT_INLINE void odi_team_publish_push(odi_team *team, odi_site *site)
 {
     odi_team_publish_as(team, site, true);
 }
 
-/* Waiting work starts workers, now that there may be more: also what was published while there
- * was room for none, as its publishers' fence is light (S4). */
+/* Starts workers for waiting work after the limit has grown. This includes work published while no worker
+ * could start, because publishers use a light fence (S4). */
 void odi_team_publish_waiting(odi_team *team);
 
-/* Starts (or calls back) one worker, if possible one of the site or near it, if the limit
- * allows and no search is under way. With the team's first thread its first spare is started. */
+/* Starts or calls back one worker, on the site or near it if possible. Does nothing if the limit is reached
+ * or a search is under way. With the team's first thread it also starts its first spare. */
 bool odi_team_start_one(odi_team *team, odi_site *site);
 
-/* Whether no further thread is to be had. *all_others_wait: each worker but one says that it waits. */
+/* Whether no further thread can start. *all_others_wait: every worker but one has announced that it waits. */
 bool odi_team_has_no_thread_left(odi_team *team, bool *all_others_wait);
 
-/* Sees to it that a team without threads (ODI_NO_THREADS) has one. Called before a job is accepted: from
- * then on there is one until a stop. 0, or why there is none. */
+/* Ensures that a team without threads (ODI_NO_THREADS) gets one; called before a job is accepted. The team
+ * then has a thread until a stop. Returns 0 or the error number. */
 int odi_team_begin(odi_team *team);
 
 #pragma GCC visibility pop

@@ -12,8 +12,8 @@
 #define PLACE_SHIFT 40
 #define HELD_MASK ((UINT64_C(1) << PLACE_SHIFT) - HELD_ONE)
 
-/* A run is told to the job count at the latest after this many jobs: pending counts stay near
- * the truth. */
+/* A run updates the job count at least once per LONGEST_RUN jobs, so that pending counts stay close to the
+ * truth. */
 enum { LONGEST_RUN = 512, RESERVED = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 8 };
 
 static uint64_t place_of(const odi_record *record)
@@ -34,10 +34,10 @@ static bool is_cancelled(odi_record *record)
 
 /* ---- ends ---- */
 
-/* A cancel is under way: it must not see the job count and the word disagree. */
+/* Ends a run during a cancel, which must not see the job count and the word disagree. */
 ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint64_t word)
 {
-    odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
+    odi_store_relaxed(&worker->run, word); /* relaxed: clears FLUSHING and publishes nothing else */
     odi_lock_acquire(&record->cancel_lock);
     bool drained = odi_record_subtract(record, held(word));
     odi_store_release(&worker->run, 0, L4);
@@ -45,14 +45,14 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
     return drained;
 }
 
-/* Somebody who overrides a band was woken by this. A worker has its place meanwhile, so there may
- * be one thread too many now; the kernel would let the one that was woken wait for this CPU, or for
- * another worker's, until the jobs there, which may matter less, have had their turn. Each worker
- * yields once. */
+/* Wakes the watchers of an empty record. If this wakes a waiter with a band override, the worker yields once.
+ * A spare has replaced that waiter's worker, so one thread too many may be awake. Without the yield the
+ * waiter could wait for a CPU behind less urgent jobs. */
 ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_watchers watchers)
 {
     bool woke_before = odi_woke_a_sleeper;
-    bool overridden = odi_load_relaxed(&odi_overrides.bands) != 0; /* relaxed: a hint. By now, not afterwards. */
+    bool overridden = odi_load_relaxed(&odi_overrides.bands) != 0; /* relaxed: a hint. Read before the
+                                                                      wake-ups, because they end the override. */
 
     odi_woke_a_sleeper = false;
     odi_record_drained(record, watchers);
@@ -72,10 +72,10 @@ static void end_this_run(odi_worker *worker)
 
     odi_watchers watchers = odi_record_watchers(record);
     worker->run_record = NULL;
-    worker->reserved = 0; /* they are among what the word holds */
-    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+    worker->reserved = 0; /* included in the word's held count */
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed: the owner's word */
     if (held(word) == 0) {
-        odi_store_relaxed(&worker->run, 0); /* relaxed: it says nothing new */
+        odi_store_relaxed(&worker->run, 0); /* relaxed: publishes nothing new */
         return;
     }
     odi_store_relaxed(&worker->run, word | FLUSHING); /* relaxed: L3's fence follows */
@@ -86,12 +86,12 @@ static void end_this_run(odi_worker *worker)
         drained = odi_record_subtract(record, held(word));
         odi_store_release(&worker->run, 0, L4);
     }
-    /* Last, because it may run anything, a cancel of this very record included. */
+    /* Last, because a watcher may run any code, even a cancel of this record. */
     if (ODI_UNLIKELY(drained))
         tell_drained(worker, record, watchers);
 }
 
-/* What it tells may wait, run a line's drainer meanwhile, and so begin another one. */
+/* A watcher may wait, run a drainer in its wait, and thereby begin another run; so this loops. */
 bool odi_worker_end_run(odi_worker *worker)
 {
     while (worker->run_record != NULL)
@@ -102,49 +102,49 @@ bool odi_worker_end_run(odi_worker *worker)
 bool odi_worker_reserve_counts(odi_worker *worker)
 {
     odi_record *record = worker->run_record;
-    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed: the owner's word */
 
     odi_store_relaxed(&worker->run, word | FLUSHING); /* relaxed: L3's fence follows */
     odi_fence_light(L3);
     /* relaxed: the fence stands before it */
     if (odi_load_relaxed(&record->flags) != 0) {
-        odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
+        odi_store_relaxed(&worker->run, word); /* relaxed: clears FLUSHING and publishes nothing else */
         return false;
     }
-    /* L11: acquire, so that no store to the run's word, this one or a later one without an order
-     * of its own, is seen by a cancel whose closing of the job count comes before this count. */
+    /* L11: acquire, so that a cancel that closed the job count before this addition does not see any later
+     * store to the run's word. */
     odi_add_acquire(&record->counts, RESERVED, L11);
     worker->reserved = RESERVED;
-    odi_store_relaxed(&worker->run, word + RESERVED * HELD_ONE); /* relaxed: L11; a report may be a hint meanwhile */
+    odi_store_relaxed(&worker->run, word + RESERVED * HELD_ONE); /* relaxed: L11; a report reads it as a hint */
     return true;
 }
 
 /* ---- starts ---- */
 
-/* relaxed load: the owner's word. The release makes a report's count carry the bodies, and what is
- * running. */
+/* relaxed load: the owner's word. The release makes a report's count carry the job's writes, and whether a
+ * job runs. */
 static void toggle_in_job(odi_worker *worker)
 {
     odi_store_release(&worker->jobs, odi_load_relaxed(&worker->jobs) + 1, W2);
 }
 
-/* Takes a toggle back: the job is not run. */
+/* Takes a toggle back, because the job will not run. */
 static void is_in_no_job(odi_worker *worker)
 {
-    /* relaxed, both: the owner's word, which says what it said before */
+    /* relaxed, both: the owner's word, restored to its previous value */
     odi_store_relaxed(&worker->jobs, odi_load_relaxed(&worker->jobs) - 1);
 }
 
-/* A run that holds nothing is over: who is called by what follows is in none of its queue's jobs, and draws no counts
- * on a record that nothing keeps. */
+/* Ends a run that holds no job. The following callback then runs in no job of the queue, and draws no counts
+ * on a record that may be freed. */
 static void leave_empty_run(odi_worker *worker)
 {
-    if (worker->run_record != NULL && held(odi_load_relaxed(&worker->run)) == 0) /* relaxed, owner's word */
+    if (worker->run_record != NULL && held(odi_load_relaxed(&worker->run)) == 0) /* relaxed: the owner's word */
         end_this_run(worker);
 }
 
-/* The record has flags. Decides whether the job that the run's word already holds may start.
- * False: the job was discarded or diverted, and the word no longer holds it. */
+/* The record has flags. Decides whether the job, which the run's word already holds, may start. Returns false
+ * if the job was discarded or diverted; the word no longer holds it. */
 ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
 {
     odi_lock_acquire(&record->cancel_lock);
@@ -158,7 +158,7 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
     odi_lock_release(&record->cancel_lock);
 
     if (starts)
-        return true; /* a canceller took it for a start, so it is one */
+        return true; /* a canceller has counted it as started */
     leave_empty_run(worker);
     if (cancelled) {
         odi_job_discard(job);
@@ -170,19 +170,20 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
     return false;
 }
 
-/* Makes `record` the one of the worker's run. False: as odi_worker_end_run. */
+/* Starts a run of `record`. Returns false like odi_worker_end_run. */
 static bool begin_run(odi_worker *worker, odi_record *record)
 {
     if (ODI_UNLIKELY(!odi_worker_end_run(worker)))
         return false;
     worker->run_record = record;
-    odi_store_relaxed(&worker->run, place_of(record)); /* relaxed: holds nothing yet */
-    /* relaxed: for reports */
+    odi_store_relaxed(&worker->run, place_of(record)); /* relaxed: holds no job yet */
+    /* relaxed: a hint for reports */
     odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
     return true;
 }
 
-/* The deadline is over, and the job has not begun: it is cancelled. A report has it in one place or the other. */
+/* Cancels a job that has not begun when the deadline of a stop passes. The lock makes a report count the job
+ * exactly once. */
 ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
 {
     odi_team *team = worker->team;
@@ -194,14 +195,14 @@ ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
     odi_lock_release(&team->lock);
 }
 
-/* False: the job is not to run here. */
+/* Begins a job. Returns false if the job must not run here. */
 ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job, uint32_t heed)
 {
-    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed: the owner's word */
 
     if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
         if (!begin_run(worker, record))
-            return false; /* the job is the parent's */
+            return false; /* in a forked child: the job belongs to the parent */
         word = place_of(record);
     }
     toggle_in_job(worker);
@@ -224,10 +225,10 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         return;
     } else {
         if (ODI_UNLIKELY(!odi_worker_end_run(worker)))
-            return; /* as above */
-        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+            return; /* in a forked child: the job belongs to the parent */
+        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
         toggle_in_job(worker);
-        odi_fence_light(S4); /* a report finds the job begun, or this sees that the deadline is over */
+        odi_fence_light(S4); /* a report finds the job begun, or this thread sees that the deadline has passed */
         /* relaxed: the fence stands before it */
         if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING)) {
             leave_unbegun(worker, job);
@@ -249,7 +250,7 @@ bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
     if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED)))
         return true;
     (void)odi_worker_end_run(worker);
-    odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+    odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
     toggle_in_job(worker);
     return false;
 }
@@ -258,19 +259,19 @@ void odi_worker_end_within(odi_worker *worker)
 {
     toggle_in_job(worker);
     if (odi_worker_end_run(worker)) {
-        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
         toggle_in_job(worker);
     }
 }
 
-/* ---- outside of runs ---- */
+/* ---- inline execution, outside a worker's run ---- */
 
-/* For reports, and for closures that ask which queue they are on: the job is the record's. */
+/* Runs the job as one of `record`, for reports and for closures that ask for their queue. */
 static void run_as(odi_record *record, odi_entry job)
 {
     odi_outside here = {record, odi_scopes, odi_outsides};
     odi_worker *worker = odi_worker_self;
-    /* relaxed, all: for reports */
+    /* relaxed, all: hints for reports */
     void *below = worker != NULL ? odi_load_relaxed(&worker->queue_running) : NULL;
 
     odi_outsides = &here;
@@ -293,7 +294,7 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
 
     if (starts) {
         run_as(record, job);
-        /* relaxed, both: L5 has shown the team to whoever has a job of it; a counter */
+        /* relaxed, both: L5 shows the team to every holder of a job of the record; a counter */
         odi_add_relaxed(&odi_load_relaxed(&record->team)->ran_outside, 1);
     } else
         odi_job_discard(job);
@@ -313,7 +314,7 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next)
     uint64_t running = 0;
 
     for (odi_record *record = first; record != NULL; record = next(record)) {
-        /* relaxed: a hint. There may be thousands of records without jobs. */
+        /* relaxed: a hint. It skips records without jobs, of which there may be thousands. */
         if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
             continue;
         odi_lock_acquire(&record->cancel_lock);
@@ -337,7 +338,8 @@ bool odi_run_outside(odi_team *team, odi_entry job)
 
 _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
-/* Takes one job that is not run off its record's count. False: a cancel has counted it, and it is still there. */
+/* Removes one job that will not run from its record's count. Returns false if a cancel has counted the job;
+ * the count still includes it. */
 static bool uncount(odi_record *record)
 {
     odi_lock_acquire(&record->cancel_lock);
@@ -355,7 +357,7 @@ bool odi_record_withdraw(odi_record *record, odi_entry job)
     bool withdrawn = uncount(record);
 
     if (!withdrawn) {
-        odi_job_discard(job); /* first: who waits for the record finds the job gone */
+        odi_job_discard(job); /* before the count, so that a waiter for the record finds the job gone */
         odi_record_complete(record, 1);
     }
     return withdrawn;
@@ -375,22 +377,24 @@ void odi_run_discard(odi_team *team, odi_entry job)
         return;
     }
     odi_job_discard(job);
-    bool counted = record != NULL && !uncount(record); /* by the cancel of its record */
+    bool counted = record != NULL && !uncount(record); /* the cancel of its record has counted it */
     if (counted)
         odi_record_complete(record, 1);
     odi_add_relaxed(&team->cancelled, !counted); /* relaxed: a counter */
 }
 
-/* ---- counting, from outside ---- */
+/* ---- counting by other threads ---- */
 
 odi_record *odi_worker_run_record(odi_worker *worker)
 {
-    uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: a record's memory is readable for ever */
+    uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: a record's memory stays readable for the life
+                                                       of the process */
 
     return held(word) > 0 ? odi_record_of((uint32_t)(word >> PLACE_SHIFT)) : NULL;
 }
 
-/* The word of the worker's run, if it is one of `record`: 0 otherwise. Never FLUSHING. */
+/* Returns the word of the worker's run if the run belongs to `record`, otherwise 0. The word is never
+ * FLUSHING. */
 static uint64_t run_of(odi_worker *worker, const odi_record *record)
 {
     for (int spins = 0;; spins++) {
@@ -400,7 +404,7 @@ static uint64_t run_of(odi_worker *worker, const odi_record *record)
             return 0;
         if (!(word & FLUSHING))
             return word;
-        if (spins < SPINS_BEFORE_YIELD) /* ended by: the owner, two stores on */
+        if (spins < SPINS_BEFORE_YIELD) /* ended by the owner, two stores later */
             odi_spin_pause();
         else
             odi_thread_give_way(spins - SPINS_BEFORE_YIELD);
@@ -417,8 +421,8 @@ static uint64_t outstanding(odi_record *record)
     return odi_counts_outstanding(odi_load_acquire(&record->counts, L1));
 }
 
-/* What the runs' words hold and is not running: done, and told to no job count yet, or a reserved count. The word
- * before the mark of a job that runs, which its start writes before the word. */
+/* Returns the jobs in the runs' words that are not running: finished jobs that no job count shows yet, and
+ * reserved counts. Reads the word before the mark of a running job, which a start writes before the word. */
 static uint64_t held_by_runs(odi_team *team, const odi_record *record)
 {
     odi_worker *worker;
@@ -433,11 +437,11 @@ static uint64_t held_by_runs(odi_team *team, const odi_record *record)
     return sum;
 }
 
-/* Looks again where the job count fell meanwhile: a run that was told is in no word any more. */
+/* Repeats if the job count fell in between: a run that has ended is in no word. */
 uint64_t odi_record_pending(odi_team *team, odi_record *record)
 {
     uint64_t before = outstanding(record), lowest = before;
-    bool fell = before != 0; /* there may be thousands of records without jobs */
+    bool fell = before != 0; /* skips records without jobs, of which there may be thousands */
 
     for (int looks = 0; looks < LOOKS && fell; looks++) {
         uint64_t pending = less(before, held_by_runs(team, record)), now = outstanding(record);
@@ -451,8 +455,7 @@ uint64_t odi_record_pending(odi_team *team, odi_record *record)
 
 /* ---- cancelling ---- */
 
-/* How many jobs of `record` the worker's run holds, and the mark that says they count as
- * started. */
+/* Returns the number of jobs of `record` in the worker's run, and marks them as counted as started. */
 static uint64_t count_started(odi_worker *worker, odi_record *record)
 {
     uint64_t word;
@@ -461,12 +464,13 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
         word = run_of(worker, record);
         if (word == 0)
             return 0;
-        /* relaxed: the lock, under which the mark is read */
+        /* relaxed: the mark is read under the lock */
     } while (!odi_cas_relaxed(&worker->run, &word, word | COUNTED));
     return held(word);
 }
 
-/* Behind L3's fence, cancel lock held. Returns how many of the record's jobs will never have run. */
+/* Closes one record after L3's fence, with its cancel lock held. Returns the number of its jobs that will
+ * never run. */
 static uint64_t close_cancelled(odi_team *team, odi_record *record)
 {
     odi_worker *worker;
@@ -480,7 +484,8 @@ static uint64_t close_cancelled(odi_team *team, odi_record *record)
     return odi_counts_outstanding(before) - started;
 }
 
-/* Between its flag and its close each record's cancel lock is held. A thread that waits for one holds no other lock. */
+/* Holds each record's cancel lock from setting its flag to closing its count. A thread that waits for a
+ * cancel lock holds no other lock. */
 uint64_t odi_record_cancel(odi_team *team, odi_record *first, const odi_record *end)
 {
     odi_record *record;

@@ -1,16 +1,15 @@
-/* run_loop.c — one thread's run loop: run what is here, find what is elsewhere, wait awake for a
- * moment, sleep.
+/* run_loop.c — the loop of a worker's thread: run local jobs, search elsewhere, spin briefly, sleep.
  *
  *     WORKING     find_local -> run
- *     SEARCHING   holds the site's token, or makes one sweep without it, and after a stolen fork waits
- *                 awake for another
- *     ANNOUNCED   counted as a sleeper; looks at every source once more
+ *     SEARCHING   holds the site's token, or searches once without it, and after a stolen fork
+ *                 spins for another
+ *     ANNOUNCED   counted as a sleeper; checks every source once more
  *     ASLEEP      on the site's epoch; ended by publish, a change of the team's size, stop, or
- *                 what is due next (due.h)
- *     BENCHED     one worker too many; ended by start_one or the bench's deadline
+ *                 the next due timer (due.h)
+ *     BENCHED     parked as surplus; ended by start_one or the spare's deadline
  *
- * Every way back from SEARCHING passes through found(), which gives the token on, so that
- * the next worker is woken while there is more to do.
+ * Every successful search ends in found(), which returns the token. The next worker is therefore woken while
+ * more work exists.
  */
 #include "worker/worker.h"
 
@@ -25,12 +24,12 @@
 #include "worker/run.h"
 #include "worker/work.h"
 
-/* Waiting awake is worth about what a sleep and a wake cost. Where it was in vain the worker sleeps at
- * once next time, twice as often after each, up to this many times: until a wait finds work. */
+/* Spinning pays for about the cost of a sleep and a wake-up. After a spin that found nothing the worker
+ * sleeps at once next time. The number of such sleeps doubles up to this limit, until a spin finds work. */
 enum { SPIN_NS = 10000, MOST_SLEEPS_AT_ONCE = 31 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
-/* Jobs found between two notes of the time. */
+/* The time is noted once per this many jobs found. */
 enum { NOTE_TIME_EVERY = 64 };
 
 static uint32_t attention(odi_worker *worker)
@@ -49,14 +48,14 @@ static void set_up(odi_worker *worker)
     if (worker->forks.slots != NULL)
         od_forks_self = &worker->forks.owner;
     worker->forks.thread = pthread_self();
-    odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: for reports */
+    odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: a hint for reports */
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->woken = false;
     odi_assignment_settle(worker);
 }
 
-/* The worker has a job in hand. If it searched, the next sleeper is woken as long as there
- * is more: what was published while the token was out relied on this look (S2). */
+/* The worker has a job. If it searched, it wakes the next sleeper while more work exists: publishers relied
+ * on this check while the token was taken (S2). */
 static void found(odi_worker *worker)
 {
     if (worker->woken) {
@@ -69,7 +68,7 @@ static void found(odi_worker *worker)
         if (odi_team_seems_to_have_work(worker->team))
             odi_team_publish(worker->team, worker->site);
     }
-    odi_team_watch_timers(worker->team, NULL); /* it may have been the leader, or about to be */
+    odi_team_watch_timers(worker->team, NULL); /* this worker may have been the leader, or about to lead */
 }
 
 static bool look_everywhere(odi_worker *worker, odi_entry *job)
@@ -77,21 +76,22 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
-/* Who slept there would be woken for each of the chain's jobs, and come too late. Ended by: the chain's end. */
+/* A worker that slept beside a chain of jobs would be woken for each job, and always too late. The condition
+ * ends with the chain. */
 static bool is_beside_chain(const odi_worker *worker)
 {
-    /* relaxed: it changes when the limits do, and nothing depends on when */
+    /* relaxed: rechecked later; it changes with the limits, and no decision depends on the exact moment */
     return worker->searching && odi_load_relaxed(&worker->team->may_spin) &&
            odi_clock_now() < worker->beside_chain_ns + SPIN_NS;
 }
 
-/* Waits awake. Who holds the token looks at everything; who does not, for forks, and goes when its site
+/* Spins. The holder of the token checks all sources. Other workers check forks only, and stop when their site
  * has jobs. */
 static bool spin(odi_worker *worker, odi_entry *job)
 {
     bool searches = worker->searching;
 
-    /* Whom the last job woke may be waiting for this very CPU. */
+    /* A thread that the last job woke may wait for this CPU. */
     if (odi_woke_a_sleeper) {
         odi_woke_a_sleeper = false;
         odi_thread_yield();
@@ -99,7 +99,7 @@ static bool spin(odi_worker *worker, odi_entry *job)
     int64_t until = odi_clock_now() + SPIN_NS;
 
     for (bool again = true; odi_spins_on(again);) {
-        if (searches) /* relaxed: a hint for who thinks of waiting awake on the same CPU */
+        if (searches) /* relaxed: a hint for a thread that is about to spin on the same CPU */
             odi_store_relaxed(&worker->site->searcher_cpu, od_thread_cpu());
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
             for (int i = 0; i < PAUSES_PER_LOOK; i++)
@@ -113,14 +113,14 @@ static bool spin(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* Waits awake where that is worth a try, and learns from it. Of jobs one searcher is enough, and more take the cache
- * lines from under the submitter's hands; loops and trees want many at once, and follow each other. */
+/* Spins if this is likely to pay, and adapts. For jobs one searcher is enough: more searchers take cache
+ * lines from the submitter. Loops and fork trees need many workers at once, often in succession. */
 static bool wait_awake(odi_worker *worker, odi_entry *job)
 {
-    /* relaxed: it changes when the limits do, and nothing depends on when */
+    /* relaxed: rechecked later; it changes with the limits, and no decision depends on the exact moment */
     if (!odi_load_relaxed(&worker->team->may_spin))
         return false;
-    if (!worker->searching) { /* one wait in vain ends it: there is nothing to learn */
+    if (!worker->searching) { /* one failed spin ends it: no adaptation is needed */
         bool comes = worker->stolen != NULL && spin(worker, job);
 
         if (!comes)
@@ -139,8 +139,8 @@ static bool wait_awake(odi_worker *worker, odi_entry *job)
     return pays;
 }
 
-/* Takes the hint off bands whose injectors are empty. The look that follows finds what was
- * pushed meanwhile, and sets it again. */
+/* Clears the hint of bands whose injectors are empty. The following check finds jobs pushed in between and
+ * sets the hint again. */
 static void clear_band_hints(odi_site *site)
 {
     uint32_t empty = 0;
@@ -158,7 +158,7 @@ static void restore_band_hints(odi_site *site)
 {
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         if (odi_injector_size(&site->injectors[band]) > 0)
-            odi_or_relaxed(&site->bands, 1u << band); /* relaxed: a hint, given back late */
+            odi_or_relaxed(&site->bands, 1u << band); /* relaxed: a hint, restored late */
     }
 }
 
@@ -168,59 +168,59 @@ static void shrink_deques(odi_worker *worker)
         odi_deque_shrink(&worker->deques[band]);
 }
 
-/* So that a report can say for how long the next job runs, or one of the next. */
+/* Notes the time, so that a report can bound how long the next jobs have run. */
 static void note_time(odi_worker *worker)
 {
-    /* relaxed, both: for reports */
+    /* relaxed, both: hints for reports */
     odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
 }
 
-/* Sleeps until there may be work again. */
+/* Sleeps until there may be work. */
 static void park(odi_worker *worker)
 {
     odi_idle *idle = &worker->site->idle;
 
-    /* Before the sleep, not after it: a woken worker has better things to do. */
+    /* Before the sleep, not after it: a woken worker must start its job quickly. */
     worker->team->refresh(worker->team);
     shrink_deques(worker);
     uint32_t epoch = odi_idle_announce(idle, worker->searching);
     clear_band_hints(worker->site);
     odi_worker_want_forks(worker);
-    odi_fence_heavy(S1); /* and F2 */
+    odi_fence_heavy(S1); /* also F2 */
     restore_band_hints(worker->site);
 
     bool work = odi_team_has_jobs(worker->team) || odi_worker_could_steal_fork(worker);
-    /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
+    /* relaxed: the heavy fence stands before it; a thread that sets these flags then wakes all sleepers */
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
-        !odi_load_relaxed(&worker->moves)) { /* relaxed: likewise */
+        !odi_load_relaxed(&worker->moves)) { /* relaxed: as above */
         odi_count(&worker->counters.parks, 1);
         odi_worker_sleep(worker, epoch);
-        note_time(worker); /* the next job did not run while this slept */
+        note_time(worker); /* the next job did not run during this sleep */
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
         worker->woken = true;
     }
     worker->searching = odi_idle_leave(idle);
-    /* Work that it saw may be more than one job, and who published the others may have relied
-     * on the token that was given back: it searches on, so that found() wakes the next. */
+    /* There may be more than one job, and the publishers of the others may have relied on the returned token.
+     * The worker searches again, so that found() wakes the next worker. */
     if (work && !worker->searching)
         worker->searching = odi_idle_try_search(idle);
 }
 
-/* Looks for work until there is some (true) or the worker's situation must be looked at. In a forked child it
- * does neither. */
+/* Searches until work is found (true) or the worker's state must be checked (false). In a forked child it
+ * returns false. */
 static bool search(odi_worker *worker, odi_entry *job)
 {
     bool stops = (attention(worker) & ODI_STOPPING) != 0;
 
     if (!odi_worker_end_run(worker))
         return false;
-    /* Not while the team stops: who leaves with the token would take a promise with it. */
+    /* Not while the team stops: a worker that leaves with the token would leave its duty undone. */
     if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     odi_worker_fire_due(worker);
-    if (!odi_worker_end_run(worker)) /* what waits there has begun one, perhaps */
+    if (!odi_worker_end_run(worker)) /* a timer's call may have waited and begun a run */
         return false;
     if (look_everywhere(worker, job) || wait_awake(worker, job)) {
         note_time(worker);
@@ -231,8 +231,8 @@ static bool search(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* Gives the token back without having found work. True: there is some after all, published
- * while the token was out (S2). */
+/* Returns the token without having found work. Returns true if work was published while the token was taken
+ * (S2). */
 static bool give_up_search(odi_worker *worker)
 {
     return odi_worker_stop_searching(worker) && odi_team_has_work(worker->team);
@@ -248,8 +248,7 @@ void odi_worker_discard_own(odi_worker *worker)
     }
 }
 
-/* A worker of a team that stops has nothing left to find, or must not start more. In the child of what it ran, which
- * forked and came back, the thread is no worker: it ends. */
+/* Ends a worker of a stopping team. In a forked child, where the thread is not a worker, the thread ends. */
 static void retire(odi_worker *worker, bool from_bench)
 {
     if (odi_worker_self == NULL || !odi_worker_end_run(worker)) {
@@ -294,7 +293,7 @@ void odi_worker_main(void *raw)
                     continue; /* otherwise it has jobs that it could not hand over */
             }
         }
-        if (ODI_UNLIKELY(odi_load_relaxed(&worker->moves))) /* relaxed: a hint, looked at under the lock */
+        if (ODI_UNLIKELY(odi_load_relaxed(&worker->moves))) /* relaxed: a hint, rechecked under the lock */
             odi_team_move(worker);
         if (ODI_UNLIKELY(odi_timer_queue_is_used(&worker->team->timers))) {
             odi_worker_pass_time(worker);

@@ -1,6 +1,5 @@
-/* self.c — what the calling thread is, and what it does: the worker that it is, the jobs that it runs outside of a
- * worker's runs (for reports, and for closures that ask which queue they are on), and the words that Swift keeps on it.
- */
+/* self.c — state of the calling thread: its worker, its inline jobs (for reports and queue queries), and the
+ * pointers that Swift keeps on it. */
 #include "include/od_pool.h"
 #include "worker/run.h"
 #include "worker/worker.h"

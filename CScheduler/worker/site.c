@@ -1,9 +1,9 @@
-/* site.c — which site a thread that is no worker submits to. */
+/* site.c — selects the site (the pool's part on one NUMA node) for submissions of external threads. */
 #include "worker/team.h"
 
 #include "os/affinity.h"
 
-/* A thread asks on which node it is after so many submissions. */
+/* A thread asks for its node once per this many submissions. */
 enum { LOOK_EVERY = 64 };
 
 odi_site *odi_team_nearest_site(odi_team *team)
@@ -17,5 +17,5 @@ odi_site *odi_team_nearest_site(odi_team *team)
         if (team->sites[site].node == node)
             return &team->sites[site];
     }
-    return &team->sites[0]; /* a node that is not among ours, or unknown */
+    return &team->sites[0]; /* the node is unknown, or has no site */
 }

@@ -1,6 +1,4 @@
-/* stacks.c — all stacks of forks of a team: its workers' and its external threads'; who holds forks there, and how many
- * threads are awake.
- */
+/* stacks.c — walks all fork stacks of a team, workers' and external threads', and counts the awake threads. */
 #include "os/pages.h"
 #include "worker/external.h"
 #include "worker/worker.h"
@@ -42,20 +40,20 @@ bool odi_team_wants_fork_thieves(odi_team *team)
     return (externals == 0 || odi_externals_excess(team, externals) < 0) && odi_team_holds_forks(team, NULL);
 }
 
-/* ---- how many may be awake ---- */
+/* ---- the limit of awake threads ---- */
 
 bool odi_externals_present(odi_team *team)
 {
     odi_forks *external;
 
     for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
-        if (odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
+        if (odi_load_relaxed(&external->taken) != 0) /* relaxed: a hint, to detect misuse */
             return true;
     }
     return false;
 }
 
-/* Here, and counted. */
+/* Whether the external thread is here and counts as running. */
 static bool is_here(odi_forks *external)
 {
     /* relaxed, both: hints, or F7's fence */
@@ -82,7 +80,7 @@ int odi_externals_excess(odi_team *team, int externals)
     return awake + externals - odi_load_relaxed(&team->limit_seen);
 }
 
-/* ---- external threads' places ---- */
+/* ---- slots of external threads ---- */
 
 void odi_externals_free(odi_team *team)
 {
@@ -103,11 +101,11 @@ void odi_externals_forked(odi_team *team)
     for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
         /* relaxed, all: one thread exists */
         if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
-            continue; /* never freed here */
-        odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
+            continue; /* never freed in the child */
+        odi_forks_lose(external); /* the thread returns to these forks, perhaps from an inner scope */
         odi_store_relaxed(&team->externals[kept++], external);
     }
-    odi_store_relaxed(&team->externals_seen, kept); /* relaxed: as above */
+    odi_store_relaxed(&team->externals_seen, kept); /* relaxed: one thread exists */
 }
 
 void odi_external_begin_as(odi_worker *worker)
@@ -115,11 +113,11 @@ void odi_external_begin_as(odi_worker *worker)
     odi_forks *forks = &worker->forks;
     odi_team *team = worker->team;
     int place = odi_externals_seen(team);
-    /* relaxed: the owner's */
+    /* relaxed: owner-only words */
     bool idle = forks->slots == NULL || (forks->depth == 0 && odi_load_relaxed(&forks->owner.head) == forks->slots);
 
     if (idle && od_forks_self == &forks->owner)
-        od_forks_self = NULL; /* its next fork takes a place like any other thread's */
+        od_forks_self = NULL; /* its next fork takes a slot like any external thread's */
     if (idle || place == ODI_MOST_EXTERNALS)
         return;
     forks->worker = NULL;

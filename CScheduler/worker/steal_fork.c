@@ -1,10 +1,10 @@
-/* steal_fork.c — how idle workers come by forks, and when one is woken for them.
+/* steal_fork.c — how idle workers find forks, and when a worker is woken for them.
  *
- * A fork thief looks at everybody's shared parts first, which owners rarely write; only then, and
- * at most once in a while, does it ask somebody for more.
+ * A thief first checks the shared parts of all fork stacks, which owners rarely write. Only if these are
+ * empty does it ask one owner for more, and not too often.
  *
- * An external thread (a thread that is no worker) counts as one of the team's number while it is there:
- * workers that are then too many leave forks to the others.
+ * An external thread counts towards the team's number while it is here. Surplus workers then leave forks to
+ * other threads.
  */
 #include "base/rng.h"
 #include "os/clock.h"
@@ -13,7 +13,7 @@
 #include "worker/recruit.h"
 #include "worker/worker.h"
 
-/* `announced`: the worker is counted among the sleepers already. */
+/* `announced`: the worker already counts as a sleeper. */
 static bool may_steal(odi_worker *worker, bool announced)
 {
     odi_team *team = worker->team;
@@ -28,19 +28,19 @@ void odi_forks_published(odi_forks *forks)
 {
     odi_team *team = forks->team;
 
-    /* relaxed, both: once for the team's life, and the publication's fence follows (S1), or F7's */
+    /* relaxed, both: set once per team, and the publication's fence follows (S1), or F7's */
     if (ODI_UNLIKELY(!odi_load_relaxed(&team->forks_used)))
         odi_store_relaxed(&team->forks_used, true);
-    /* Nobody to spare: whoever runs out of work finds the fork by itself. */
+    /* No thread to spare: a worker that runs out of work finds the fork. */
     if (!odi_externals_leave_room(team))
         return;
-    /* A thief that has helped itself may not ask where another worker is there. */
+    /* A thief that has migrated forks may be on another site than the forks' owner. */
     odi_team_publish(team, forks->worker != NULL && forks->worker == odi_worker_self
                                      ? forks->worker->site
                                      : odi_team_site_here(team));
 }
 
-/* ---- everybody's forks ---- */
+/* ---- all fork stacks ---- */
 
 typedef struct {
     odi_worker *worker;
@@ -63,8 +63,8 @@ static bool ask(odi_forks *victim, void *raw)
     fork_search *it = raw;
 
     if (odi_forks_ask(victim, &it->worker->request, it->now))
-        odi_forks_published(victim); /* the request that is met may have been a sleeper's */
-    return it->worker->request.asked == victim; /* one at a time */
+        odi_forks_published(victim); /* the request that was met may belong to a sleeper */
+    return it->worker->request.asked == victim; /* one request at a time */
 }
 
 static bool want(odi_forks *victim, void *unused)
@@ -82,7 +82,7 @@ static void toggle_in_fork(odi_worker *worker)
     odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W7);
 }
 
-/* The stolen fork that the worker's next job is. */
+/* Runs the stolen fork as the worker's next job. */
 static void run_stolen(void *raw)
 {
     odi_worker *worker = raw;
@@ -97,7 +97,7 @@ bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
     odi_team *team = worker->team;
     fork_search it = {.worker = worker};
 
-    if (!odi_load_relaxed(&team->forks_used)) /* relaxed: a hint; asleep it is seen (S1) */
+    if (!odi_load_relaxed(&team->forks_used)) /* relaxed: a hint; before a sleep S1 makes it visible */
         return false;
     it.now = odi_clock_now();
     if (!may_steal(worker, false))
@@ -108,11 +108,11 @@ bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
     bool asked = !taken && odi_forks_visit(team, &worker->forks, start, ask, &it);
     odi_read_end();
     if (!asked)
-        worker->request.asked = NULL; /* whom it had asked may have left */
+        worker->request.asked = NULL; /* the victim may have left */
     if (!taken)
         return false;
-    /* The request that its owner has met was everybody's: it stands again for those who sleep
-     * on. (Without a fence: a fork of this very moment may be missed, the next one is not.) */
+    /* The request that the owner has met stood for all thieves: it is renewed for those that still sleep.
+     * (Without a fence a fork of this moment may be missed; the next fork is not.) */
     if (odi_externals_excess(team, odi_externals_here(team)) < 0)
         odi_forks_want(it.victim);
     worker->stolen = it.slot;
@@ -127,7 +127,7 @@ void odi_worker_want_forks(odi_worker *worker)
 
     if (!odi_load_relaxed(&team->forks_used)) /* relaxed: the heavy fence follows (S1) */
         return;
-    /* It may be that external threads keep it from looking for forks: they see this, or it sees them go (F7). */
+    /* External threads may keep this worker from forks: they see this note, or it sees them leave (F7). */
     if (odi_externals_here(team) > 0)
         odi_store_relaxed(&team->held_back, true); /* relaxed: the heavy fence follows (F7) */
     odi_read_begin();

@@ -8,14 +8,14 @@
 #include "worker/assignment.h"
 #include "worker/worker.h"
 
-/* ---- the table: under the lock, replaced as a whole ---- */
+/* ---- the table: replaced as a whole, under the lock ---- */
 
 static void table_destroy(odi_retired *retired)
 {
     free(retired);
 }
 
-/* Lists those that are present, sorted by site. */
+/* Makes a new table of the workers with a thread, sorted by site. */
 bool odi_team_list_workers(odi_team *team)
 {
     odi_table *table = malloc(sizeof *table + (size_t)team->capacity * sizeof(odi_worker *));
@@ -45,8 +45,8 @@ bool odi_team_list_workers(odi_team *team)
 
 static void begin_site(odi_site *site)
 {
-    odi_idle_init(&site->idle, (uint32_t)-2); /* the epoch rolls over early in every run */
-    odi_store_relaxed(&site->bands, 0); /* relaxed: nobody else knows it */
+    odi_idle_init(&site->idle, (uint32_t)-2); /* the epoch wraps early in every process */
+    odi_store_relaxed(&site->bands, 0); /* relaxed: no other thread knows it yet */
 }
 
 static bool init_site(odi_team *team, odi_site *site)
@@ -80,11 +80,11 @@ bool odi_team_init(odi_team *team)
     }
     /* relaxed: new */
     odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
-    odi_store_relaxed(&team->limit_seen, odi_team_limit(team)); /* relaxed: new */
+    odi_store_relaxed(&team->limit_seen, odi_team_limit(team)); /* relaxed: not shared yet */
     return true;
 }
 
-/* Where a site's memory should lie. Without several sites it is nobody's concern. */
+/* Returns the node for a site's memory: any node if there is only one site. */
 static int memory_node(const odi_team *team, const odi_site *site)
 {
     return team->site_count > 1 ? site->node : ODI_ANY_NODE;
@@ -106,7 +106,7 @@ odi_worker *odi_team_make_worker(odi_team *team, int slot)
     worker->random = odi_rng_seed((uint64_t)slot);
     for (int band = 0; band < ODI_BANDS; band++)
         odi_deque_init(&worker->deques[band], team->first_index, node);
-    /* Without one its forks run where they are. */
+    /* If this fails, the worker's forks run on the worker itself. */
     (void)odi_forks_make(&worker->forks, team, worker, team->stack_bytes);
     odi_store_release(&team->slots[slot], worker, W3);
     return worker;
@@ -128,7 +128,7 @@ void odi_team_free(odi_team *team)
             odi_injector_free(&team->sites[site].injectors[band]);
     }
     odi_timer_queue_free(&team->timers);
-    free(odi_load_relaxed(&team->table)); /* relaxed: alone */
+    free(odi_load_relaxed(&team->table)); /* relaxed: no other thread uses the team */
     free(team->assigned);
     free(team->slots);
 }
@@ -153,7 +153,7 @@ void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
 void odi_team_counts_changed(odi_team *team)
 {
     int limit = odi_team_limit(team);
-    uint32_t now = odi_load_relaxed(&team->attention); /* relaxed: bits change locked */
+    uint32_t now = odi_load_relaxed(&team->attention); /* relaxed: bits change under the lock */
     uint32_t want = (team->active < limit ? ODI_CAN_START : 0) |
                     (team->active > limit ? ODI_SURPLUS : 0);
 
@@ -165,7 +165,7 @@ void odi_team_counts_changed(odi_team *team)
     }
 }
 
-/* ---- the bench ---- */
+/* ---- parked spares ---- */
 
 void odi_team_seat(odi_worker *worker)
 {
@@ -196,7 +196,7 @@ odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
 
-    /* Sleepers that are too many leave now, and those that have to move do. */
+    /* Surplus sleepers leave now, and sleepers whose placement changed move. */
     for (int site = 0; site < team->site_count && wakes; site++)
         odi_idle_wake_all(&team->sites[site].idle);
     return over;
@@ -222,7 +222,7 @@ void odi_team_forked(odi_team *team, bool stopped)
     team->active = team->present = team->blocked = team->allowance = 0;
     odi_store_relaxed(&team->active_seen, 0); /* relaxed, both: one thread exists */
     odi_store_relaxed(&team->limit_seen, odi_team_limit(team));
-    odi_store_relaxed(&team->held_back, false); /* relaxed: as above */
+    odi_store_relaxed(&team->held_back, false); /* relaxed: one thread exists */
     team->bench = NULL;
     odi_assignment_number(team);
     /* relaxed, all: one thread exists */
@@ -230,8 +230,8 @@ void odi_team_forked(odi_team *team, bool stopped)
         odi_worker *worker = odi_load_relaxed(&team->slots[slot]);
 
         if (worker != NULL && pthread_equal(worker->forks.thread, pthread_self()))
-            odi_forks_lose(&worker->forks); /* the calling thread comes back to them */
-        odi_store_relaxed(&team->slots[slot], (odi_worker *)NULL); /* never freed here */
+            odi_forks_lose(&worker->forks); /* the calling thread returns to these forks */
+        odi_store_relaxed(&team->slots[slot], (odi_worker *)NULL); /* the parent's worker is never freed here */
     }
     for (odi_site *site = team->sites; site < team->sites + team->site_count; site++) {
         begin_site(site);
@@ -239,9 +239,9 @@ void odi_team_forked(odi_team *team, bool stopped)
             odi_injector_forked(&site->injectors[band]);
     }
     odi_timer_queue_forked(&team->timers);
-    odi_table *table = odi_load_relaxed(&team->table); /* relaxed: as above */
-    memset(table->first, 0, sizeof table->first);      /* the parent's workers; nobody reads it meanwhile */
-    /* relaxed: as above */
+    odi_table *table = odi_load_relaxed(&team->table); /* relaxed: one thread exists */
+    memset(table->first, 0, sizeof table->first);      /* the parent's workers; no other thread reads it now */
+    /* relaxed: one thread exists */
     odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS |
                                             (stopped ? ODI_STOPPING | ODI_CANCELLING : 0));
 }

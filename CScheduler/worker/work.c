@@ -1,12 +1,12 @@
-/* work.c — whether a team has work, asked of all places where some may lie. */
+/* work.c — whether a team has work, checked in every source. */
 #include "worker/work.h"
 
 #include "os/clock.h"
 #include "worker/external.h"
 #include "worker/worker.h"
 
-/* `by_hints`: by what is set before anything is published. Not by the site's `bands`, whose bits another may have
- * set: a submitter puts nothing but its ticket before its look at the token (S2). */
+/* `by_hints`: reads hints that are set before a publication. The site's `bands` does not qualify, because
+ * another thread may have set its bits. A submitter writes only its ticket before it reads the token (S2). */
 static bool has_jobs(odi_team *team, bool by_hints)
 {
     const odi_table *table = odi_load_acquire(&team->table, W1);

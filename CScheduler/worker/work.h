@@ -1,7 +1,4 @@
-/* work.h — whether a team has work, asked of all places where some may lie.
- *
- * Threads  anyone.
- */
+/* work.h — whether a team has work, checked in every source. Any thread may call these functions. */
 #ifndef ODI_WORKER_WORK_H
 #define ODI_WORKER_WORK_H
 
@@ -11,17 +8,17 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whether any source holds work; exact after a fence the caller has with the pushers. */
+/* Whether any source holds work. Exact after a fence that the caller shares with the pushing threads. */
 bool odi_team_has_work(odi_team *team);
 
-/* The same without forks, which not every worker may take at any time. */
+/* Whether there is work other than forks, which not every worker may take at all times. */
 bool odi_team_has_jobs(odi_team *team);
 
-/* Whether something is due. */
+/* Whether a timer is due. */
 bool odi_team_is_due(odi_team *team);
 
-/* The same by the hints that are set before anything is published: for a finder of work,
- * who only must not miss what was published while it held the token. */
+/* Whether the hints, which are set before a publication, show work. For a worker that has found work and
+ * returns the search token. It must not miss work that was published while it held the token. */
 bool odi_team_seems_to_have_work(odi_team *team);
 
 #pragma GCC visibility pop
