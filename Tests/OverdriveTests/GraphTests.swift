@@ -1,5 +1,5 @@
 import Foundation
-import Overdrive
+@testable import Overdrive
 import Synchronization
 import Testing
 
@@ -112,6 +112,29 @@ struct GraphTests {
         cancelled.onCancel { removed.note(cancelled.remove(dependency: never)) }
         cancelled.cancel()
         #expect(removed.all == [false])
+    }
+
+    @Test("removed_dependents_leave_their_dependency_at_most_half_of_its_edges", arguments: [false, true])
+    func removedDependentsAreSwept(onQueue: Bool) {
+        struct Weak { weak var edge: Edge? }
+        let (never, queue) = (Task<Int> { _ in {} }, TaskQueue())
+        if onQueue { TaskQueue().add(task: never) } else { never.start() }
+        let kept = (0..<100).map { number in Task.inline { number } }
+        for task in kept { task.add(dependency: never) }
+        var removed: [Weak] = []
+        for round in 0..<2_000 {
+            let dependent = Task.inline {}
+            dependent.add(dependency: never)
+            removed.append(Weak(edge: unsafe dependent.edges.withLock { unsafe $0.first?.takeUnretainedValue() }))
+            queue.add(task: dependent)
+            if round == 1_000 { queue.add(tasks: kept) }
+            if round % 2 == 0 { dependent.remove(dependency: never) } else { dependent.cancel() }
+        }
+        #expect(removed.count { $0.edge != nil } <= 110)
+        never.finish(with: .value(1))
+        for task in kept { task.waitUntilFinished() }
+        #expect(kept.allSatisfy { $0.result?.value != nil })
+        #expect(eventually { removed.allSatisfy { $0.edge == nil } })
     }
 
     @Test("dependencies are in the order in which they were added, whichever are removed")

@@ -204,6 +204,32 @@ extension AnyTask {
     /// returned. Edges that come meanwhile may be released in another order.
     final func stopBeingKept() {
         guard isForgettable(in: standingInFull) else { return }
+        retakeDependents { edge in edge.stopKeeping(self) }
+    }
+
+    /// Notes that a dependent no longer waits although its edge is in the list. Once half of the edges are removed ones, a sweep
+    /// takes them out of the list.
+    final func noteRemovedDependent() {
+        let isDue = makeExtras().locked { fields in
+            fields.removedDependents += 1
+            guard fields.removedDependents > max(32, fields.sweptDependents) else { return false }
+            fields.removedDependents = 0
+            return true
+        }
+        guard isDue else { return }
+        var count = 0
+        retakeDependents { edge in
+            if edge.isDone { return false }
+            count += 1
+            return true
+        }
+        makeExtras().locked { $0.sweptDependents = count }
+        // If the body returned during the sweep, its thread found no list.
+        stopBeingKept()
+    }
+
+    /// Takes the list of dependents, and puts back those edges for which `belongs` returns true.
+    private func retakeDependents(where belongs: (Edge) -> Bool) {
         var kept: Unmanaged<Edge>?
         var head = unsafe dependents.load(ordering: .acquiring)
         while unsafe head != nil || kept != nil {
@@ -216,23 +242,24 @@ extension AnyTask {
             let (exchanged, found) = unsafe dependents.compareExchange(
                 expected: head, desired: head == nil ? kept?.toOpaque() : nil, ordering: .acquiringAndReleasing)
             if exchanged, unsafe head == nil { return }
-            if exchanged, let head = unsafe head { unsafe kept = unkept(.fromOpaque(head), before: kept) }
+            if exchanged, let head = unsafe head { unsafe kept = remaining(.fromOpaque(head), before: kept, where: belongs) }
             unsafe head = exchanged ? dependents.load(ordering: .acquiring) : found
         }
     }
 
-    /// Edges that were taken from the list, as those of one that they do not keep, in front of others; without those that
-    /// were removed.
-    private func unkept(_ taken: Unmanaged<Edge>, before rest: Unmanaged<Edge>?) -> Unmanaged<Edge>? {
+    /// Edges that were taken from the list, in front of others; without those for which `belongs` returns false.
+    private func remaining(
+        _ taken: Unmanaged<Edge>, before rest: Unmanaged<Edge>?, where belongs: (Edge) -> Bool
+    ) -> Unmanaged<Edge>? {
         var (first, last) = unsafe (rest, Unmanaged<Edge>?.none)
         var next: Unmanaged<Edge>? = unsafe taken
         while let entry = unsafe next {
-            let belongs = unsafe entry._withUnsafeGuaranteedRef { edge in
+            let isKept = unsafe entry._withUnsafeGuaranteedRef { edge in
                 unsafe next = edge.nextDependent
                 unsafe edge.nextDependent = rest
-                return edge.stopKeeping(self)
+                return belongs(edge)
             }
-            guard belongs else {
+            guard isKept else {
                 unsafe entry.release()
                 continue
             }

@@ -71,10 +71,14 @@ internal import Synchronization
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
         unsafe dependent.take()?.release()
-        // The dependency's list holds the edge to its end: the two would keep each other.
-        unsafe dependency.take()?.release()
+        // The dependency's list holds the edge until a sweep: the two would keep each other.
+        let task = unsafe dependency.take()?.takeRetainedValue() ?? watched?.takeUnretainedValue().task
+        task?.noteRemovedDependent()
         return true
     }
+
+    /// Whether the edge is over for both ends. The caller has taken the dependency's list.
+    var isDone: Bool { state.load(ordering: .acquiring) == State.done.rawValue }
 
     override func go() {
         if isLinked { fire() } else { finishLinking() }

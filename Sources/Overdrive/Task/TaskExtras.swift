@@ -59,6 +59,8 @@ final class TaskExtras: @unchecked Sendable {
         var chosenPlace: UInt64?
         /// The thread that calls the program's code before the task's end; 0: none does.
         var teller: UInt = 0
+        /// The edges in the list of dependents that were removed since the last sweep, and those that the sweep kept.
+        var removedDependents = 0, sweptDependents = 0
         /// Its number, from the first look on.
         var number: Int?
         var isTimed = false

@@ -7,15 +7,17 @@
  * The counts of references are here as they are there, so that a late access is one to freed memory.
  *
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 4e8cb974
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 3d52c948
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 83e482c7
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping ed96dc13
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 1e24b4ec
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 14410a7b
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 8e07fbf8
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release a2a4da3c
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:unkept 76f0aa05
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept 9ff0023c
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents a3f5d38c
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remaining 7ee8c3b0
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:noteRemovedDependent 54b12c66
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept 78e2bc3c
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remove 17570efd
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
@@ -58,6 +60,8 @@ static odi_atomic(int) released[EDGES];
 static edge *edges[EDGES];
 static unsigned fired_by[MODEL_ROWS], unkept_by[MODEL_ROWS];
 static bool was_removed;
+static bool sweeps; /* each removal is followed by a sweep */
+static unsigned swept_by[MODEL_ROWS];
 
 /* ---- the word ---- */
 
@@ -91,6 +95,7 @@ static void lock(edge *it)
 static void unlock(edge *it) { odi_store_release(&it->lock, 0, none); }
 
 static void let_go_of_task(void);
+static void sweep(void);
 
 static void let_go_of_edge(edge *it)
 {
@@ -135,6 +140,8 @@ static bool remove_edge(edge *it)
     it->dependent = false;
     if (it->dependency) {
         it->dependency = false;
+        if (sweeps)
+            sweep();
         let_go_of_task();
     }
     return true;
@@ -181,15 +188,15 @@ static void release_taken(edge *taken, bool is_lost)
 
 static void release_dependents(bool is_lost) { release_taken(take_dependents(), is_lost); }
 
-/* AnyTask.unkept */
-static edge *unkept(edge *taken, edge *rest)
+/* AnyTask.remaining */
+static edge *remaining(edge *taken, edge *rest, bool (*belongs)(edge *))
 {
     edge *first = rest, *last = NULL;
 
     for (edge *it = taken, *next; it != NULL; it = next) {
         next = it->next;
         it->next = rest;
-        if (!stop_keeping(it)) {
+        if (!belongs(it)) {
             let_go_of_edge(it);
             continue;
         }
@@ -202,15 +209,11 @@ static edge *unkept(edge *taken, edge *rest)
     return first;
 }
 
-/* AnyTask.stopBeingKept; the caller has the task */
-static void stop_being_kept(void)
+/* AnyTask.retakeDependents; the caller has the task */
+static void retake_dependents(bool (*belongs)(edge *))
 {
-    edge *kept = NULL, *head;
+    edge *kept = NULL, *head = odi_load_acquire(&dependents, none);
 
-    /* standingInFull: a read-modify-write that changes nothing */
-    if (!is_forgettable(odi_add_seqcst(&word, 0, none)))
-        return;
-    head = odi_load_acquire(&dependents, none);
     while (head != NULL || kept != NULL) {
         edge *expected = head;
 
@@ -224,9 +227,33 @@ static void stop_being_kept(void)
         }
         if (head == NULL)
             return;
-        kept = unkept(head, kept);
+        kept = remaining(head, kept, belongs);
         head = odi_load_acquire(&dependents, none);
     }
+}
+
+/* AnyTask.stopBeingKept; the caller has the task */
+static void stop_being_kept(void)
+{
+    /* standingInFull: a read-modify-write that changes nothing */
+    if (is_forgettable(odi_add_seqcst(&word, 0, none)))
+        retake_dependents(stop_keeping);
+}
+
+static bool is_not_done(edge *it)
+{
+    bool is_done = odi_load_acquire(&it->state, none) == DONE;
+
+    if (is_done)
+        swept_by[model_thread()]++;
+    return !is_done;
+}
+
+/* AnyTask.noteRemovedDependent, when a sweep is due; the caller has the task */
+static void sweep(void)
+{
+    retake_dependents(is_not_done);
+    stop_being_kept();
 }
 
 /* ---- the task ---- */
@@ -345,3 +372,20 @@ MODEL_SCENARIO(edge_linked_while_the_task_is_finished, two_holders, first_is_rel
                links_first, finishes)
 MODEL_REACHES(edge_linked_while_the_task_is_finished, fired_by[0] == 1, fired_by[2] == 1,
               unkept_by[0] + unkept_by[1] == 0)
+
+/* ---- removed edges are swept ---- */
+
+static void two_linked_to_what_is_swept(void)
+{
+    in_body(2, 1);
+    sweeps = true;
+    link_edge(edges[0]);
+    link_edge(edges[1]);
+}
+
+MODEL_SCENARIO(edge_swept_while_the_body_returns, two_linked_to_what_is_swept, both_are_released_once, returns_and_forgets,
+               removes_first)
+MODEL_REACHES(edge_swept_while_the_body_returns, swept_by[1] == 1 && unkept_by[0] == 1, unkept_by[1] == 1)
+MODEL_SCENARIO(edge_swept_while_the_task_is_finished, two_linked_to_what_is_swept, both_are_released_once, removes_first,
+               finishes)
+MODEL_REACHES(edge_swept_while_the_task_is_finished, swept_by[0] == 1 && fired_by[0] == 1, fired_by[1] == 2)
