@@ -156,7 +156,12 @@ struct HandlerTests {
         #expect(census.died == 2000)
     }
 
-    enum Cascade: CaseIterable { case handlers, cancels, starts }
+    enum Cascade: CaseIterable { case handlers, cancels, starts, observers }
+
+    private struct FinishesNext: TaskObserver {
+        let next: Task<Int>
+        func taskWillFinishExecution<T>(_ task: Task<T>) { next.finish(with: .value(1)) }
+    }
 
     @Test("that finish, cancel or start the next task take a short stack, however many follow", arguments: Cascade.allCases)
     func cascade(kind: Cascade) {
@@ -165,7 +170,7 @@ struct HandlerTests {
         let tasks = Log<Task<Int>>()
         for index in 0..<count {
             switch kind {
-            case .handlers, .cancels: tasks.note(Task<Int> { _ in {} })
+            case .handlers, .cancels, .observers: tasks.note(Task<Int> { _ in {} })
             case .starts:
                 tasks.note(Task.inline {
                     if index + 1 < count { tasks.all[index + 1].start() }
@@ -177,11 +182,12 @@ struct HandlerTests {
         for (task, next) in zip(all, all.dropFirst()) {
             if kind == .handlers { task.onValue { next.finish(with: .value($0 + 1)) } }
             if kind == .cancels { task.onCancel { next.cancel() } }
+            if kind == .observers { task.add(observer: FinishesNext(next: next)) }
         }
-        if kind == .handlers { for task in all { task.start() } }
+        if kind == .handlers || kind == .observers { for task in all { task.start() } }
         queue.async {
             switch kind {
-            case .handlers: all[0].finish(with: .value(0))
+            case .handlers, .observers: all[0].finish(with: .value(0))
             case .cancels: all[0].cancel()
             case .starts: all[0].start()
             }

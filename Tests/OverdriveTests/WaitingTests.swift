@@ -180,6 +180,29 @@ struct WaitingTests {
         #expect(said.contains("Task.\(call): the body would wait for its own task (\"itself\")"), "\(said)")
     }
 
+    @Test("a_wait_for_a_task_whose_end_waits_for_handlers_on_the_same_thread_traps")
+    func endOfDeepObservers() async {
+        struct Ends: TaskObserver {
+            let next: Task<Int>
+            let waits: Bool
+            func taskWillFinishExecution<T>(_ task: Task<T>) {
+                next.finish(with: .value(1))
+                if waits { next.waitUntilFinished() }
+            }
+        }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let tasks = (0..<70).map { _ in Task<Int> { _ in {} } }
+            for (index, task) in tasks.dropLast().enumerated() { task.add(observer: Ends(next: tasks[index + 1], waits: index > 66)) }
+            for task in tasks { task.name = "deep" }
+            for task in tasks { task.start() }
+            // A wait that does not trap does not end.
+            onThread { tasks[0].finish(with: .value(0)) }
+            try await AsyncTask.sleep(for: .seconds(120))
+        }
+        let said = written(result?.standardErrorContent)
+        #expect(said.contains("Task.waitUntilFinished(): an observer, delegate or handler before the end"), "\(said)")
+    }
+
     @Test("A task that is over, or that is waited for no longer than a while, may be waited for in its own body")
     func itselfForAWhile() throws {
         let (itself, waited) = (Holder<Task<Int>?>(nil), Log<WaitGroup.WaitResult?>())

@@ -219,10 +219,11 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
 
     /// The last update is the outcome, unless another thread was faster with one.
     private func end(_ task: Task<T>, withUpdate value: T) {
-        guard task.settle(failure: nil, returning: false) == .due else { return }
+        let reception = task.settle(failure: nil, returning: false)
+        guard reception == .due || reception == .dueLater else { return }
         // Nobody looks at it before the outcome is published, which only this thread does.
         typed { $0.endedWithUpdate = true }
-        task.publish(.success(value))
+        if reception == .due { task.publish(.success(value)) } else { task.publishLater(.success(value)) }
     }
 
     /// Removes the handlers of a stream, or of a derived task, that has ended. The newest handlers are looked at first.

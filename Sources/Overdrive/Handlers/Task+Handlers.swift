@@ -4,8 +4,8 @@ public import OverdriveCore
 ///
 /// A handler that comes after the outcome is called at once. Where handlers finish or cancel further tasks, the handlers of
 /// those run inside, up to 64 tasks deep. From there on they come on the same thread when the innermost handler has
-/// returned: the result is there before. Handlers run on the thread that finishes the task
-/// (a late one: on the caller's), or where `on:` says: they are handed over, not awaited, before dependents
+/// returned: the result is there before, unless the task has observers or a delegate. Handlers run on the thread that
+/// finishes the task (a late one: on the caller's), or where `on:` says: they are handed over, not awaited, before dependents
 /// start. One that its queue takes back, in `cancelAll()` or because its scheduler is shut down, runs all the same, on a
 /// worker of ``Scheduler/shared``: who waits for an end learns of it. Updates are left out then.
 extension Task {

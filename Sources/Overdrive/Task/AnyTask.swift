@@ -359,6 +359,8 @@ internal import Synchronization
         case accepted
         /// It is the task's outcome, and the caller publishes it.
         case due
+        /// It is the task's outcome, and the caller publishes it with ``publishLater(_:publish:)``.
+        case dueLater
     }
 
     /// Takes an outcome into account. Where it is due, observers know that it comes, and the error is in its place.
@@ -371,6 +373,7 @@ internal import Synchronization
                 step(.finish(returning: returning)).actions
             }
         if actions.contains(.publish) {
+            if endsLater { return .dueLater }
             preparePublishing(of: failure)
             return .due
         }
@@ -386,6 +389,25 @@ internal import Synchronization
             extras.mayRetry(after: failure)
             ? .fail(attempt: asked.attempt, returning: returning) : .finish(returning: returning)
         return step(event).actions
+    }
+
+    /// Whether the thread is deep inside handlers, and the task has observers or a delegate, which come before its result.
+    private var endsLater: Bool { lazyExtras.isSet && Bounce.isDeep && (had(.observers) || delegate != nil) }
+
+    /// Publishes the outcome when the innermost handler on this thread has returned. Until then, a wait on this thread traps.
+    @usableFromInline
+    @inline(never)
+    final func publishLater(_ failure: (any Error)?, publish: @escaping () -> Void) {
+        let extras = makeExtras()
+        let before = extras.locked { fields in
+            defer { fields.teller = thisThread }
+            return fields.teller
+        }
+        Bounce.run {
+            extras.locked { $0.teller = before }
+            self.preparePublishing(of: failure)
+            publish()
+        }
     }
 
     /// Before the outcome is written; this thread has settled it.
@@ -424,13 +446,18 @@ internal import Synchronization
 
     /// Publishes a failure; this thread has settled the outcome.
     private func publish(failure: any Error) {
+        if endsLater { return publishLater(failure) { self.pass(on: .failure(failure)) } }
         preparePublishing(of: failure)
         pass(on: .failure(failure))
     }
 
     /// Finishes the task with an error, if it is not finished.
     final func fail(_ error: any Error) {
-        if settle(failure: error, returning: false) == .due { pass(on: .failure(error)) }
+        switch settle(failure: error, returning: false) {
+        case .due: pass(on: .failure(error))
+        case .dueLater: publishLater(error) { self.pass(on: .failure(error)) }
+        case .refused, .accepted: break
+        }
     }
 
     private func end(_ extras: TaskExtras) {

@@ -158,7 +158,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             case .success: settle(failure: nil, returning: returning)
             case .failure(let error): settle(failure: error, returning: returning)
             }
-        if reception == .due { publish(result) }
+        if reception == .due { publish(result) } else if reception == .dueLater { publishLater(result) }
         return reception != .refused
     }
 
@@ -282,6 +282,13 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             unsafe slot.take()?.serve(result)
         }
         endPublishing()
+    }
+
+    @usableFromInline
+    @inline(never)
+    final func publishLater(_ result: Result<T, any Error>) {
+        let failure: (any Error)? = if case .failure(let error) = result { error } else { nil }
+        publishLater(failure) { self.publish(result) }
     }
 
     /// Handlers of many tasks are on the thread's stack, one inside the other: those of this task come when the innermost

@@ -14,7 +14,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 35b72af8
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 614e9b37
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 8c6608ad
  * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
