@@ -5,7 +5,7 @@
  * the task's word, then looks there; who leaves word looks whether it was cancelled. One of them sees the other,
  * and an asynchronous body or a handler hears of the cancel once.
  *
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:tellCancelled ffe1da77
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:tellCancelled ffe1da77
  * transcribes: Sources/Overdrive/Task/Task+Forms.swift:launch bf34c0f5
  * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 159efbe9
  */

@@ -21,7 +21,7 @@
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remove 17570efd
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 8c6608ad
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
  * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */

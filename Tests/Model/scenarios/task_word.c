@@ -11,16 +11,16 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave 59c9e905
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 35b72af8
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 614e9b37
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 8c6608ad
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome d9aeac61
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing 35b72af8
+ * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue 614e9b37
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
  * transcribes: Sources/Overdrive/Task/Task.swift:add 82113120
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:move 55f98a41
+ * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:move 55f98a41
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:change be514399
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:had f9e119e5
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:change 8455754b
