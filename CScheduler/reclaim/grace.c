@@ -1,6 +1,6 @@
 #include "reclaim/grace.h"
 
-#include <urcu/urcu-memb.h>
+#include <urcu/urcu-bp.h>
 
 #include "base/atomic.h"
 #include "os/membarrier.h"
@@ -9,28 +9,28 @@ static char grace_edge; /* R2, visible to the sanitizer only */
 
 void odi_grace_join(void)
 {
-    urcu_memb_register_thread();
+    urcu_bp_register_thread();
 }
 
+/* Nothing to do: liburcu unregisters a thread at its end. The program may be reading in this thread, too. */
 void odi_grace_leave(void)
 {
-    urcu_memb_unregister_thread();
 }
 
 void odi_grace_read_begin(void)
 {
-    urcu_memb_read_lock();
+    urcu_bp_read_lock();
 }
 
 void odi_grace_read_end(void)
 {
     odi_tsan_release(&grace_edge);
-    urcu_memb_read_unlock();
+    urcu_bp_read_unlock();
 }
 
 void odi_grace_wait(void)
 {
     odi_fence_heavy(none); /* traps here, and not inside liburcu, if the kernel has begun to refuse barriers */
-    urcu_memb_synchronize_rcu();
+    urcu_bp_synchronize_rcu();
     odi_tsan_acquire(&grace_edge);
 }

@@ -1,6 +1,7 @@
 /* reclaim.h — deferred freeing of memory that other threads may still read.
  *
- * It uses read-copy-update through liburcu's `memb` flavour, which no other folder includes.
+ * It uses read-copy-update through liburcu's bulletproof flavour, which no other folder includes. A thread may be
+ * registered there twice, so a program may use the same library.
  *
  * Owns     the list of retired objects and one thread that waits for grace periods. The thread
  *          starts at the first retirement and exits when the list is empty.

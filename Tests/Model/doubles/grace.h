@@ -1,5 +1,5 @@
 /* grace.h — reclaim/grace.c for the model: a grace period from an asymmetric fence and one
- * word per reader, the way liburcu's memb flavour works.
+ * word per reader, the way liburcu works.
  *
  * A wait needs every reader outside a section. Reading that from an old value of its word is
  * fine: the heavy fence then says that the section began after, and sees the unlinking.
