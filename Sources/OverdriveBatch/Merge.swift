@@ -3,6 +3,8 @@
 ///     let merged = try BatchMerge("job.journal")
 ///     try merged.outputs { index, result in … }
 ///
+/// A run without shards may have used the same directory. An item that no shard has done is then taken from that run.
+///
 /// - Threading: One thread at a time. Nothing is written; a shard that still runs counts as far as it is.
 public struct BatchMerge {
     /// How many items the job has.
@@ -11,7 +13,12 @@ public struct BatchMerge {
     public let job: String
     /// The version of the job whose journals they are.
     public let version: String
+    /// The journals of the shards, or of the whole job.
     private let shards: [JournalContents]
+    /// The journal of a run without shards beside the shards.
+    private let whole: JournalContents?
+    /// All of them; that of a run without shards is the last one.
+    private let journals: [JournalContents]
 
     /// Reads the journal in `directory`, or those of the shards in it.
     ///
@@ -19,38 +26,65 @@ public struct BatchMerge {
     /// - Throws: ``BatchError`` where there is none, or it is damaged, or the shards are not of one job.
     public init(_ directory: String) throws(BatchError) {
         var directories = try JournalDirectory.shards(in: directory)
-        if directories.isEmpty { directories = [directory] }
+        directories.append(directory)
         var shards: [JournalContents] = []
-        for directory in directories {
-            let contents = try JournalContents.read(directory, count: nil, wantsOutputs: true)
+        var whole: JournalContents?
+        for path in directories {
+            let contents = try JournalContents.read(path, count: nil, wantsOutputs: true)
             // A shard whose process has made its directory, and not yet its journal, has nothing to say.
             guard let identity = contents.identity else { continue }
+            let isBeside = path == directory && !shards.isEmpty
             if var first = shards.first?.identity {
-                if first.shard.count != identity.shard.count {
+                if !isBeside, first.shard.count != identity.shard.count {
                     throw .foreign(
-                        journal: directory,
+                        journal: path,
                         difference:
                             "it is one of \(identity.shard.count) shards, but others are of \(first.shard.count)")
                 }
                 first.shard = identity.shard
                 if let difference = identity.difference(from: first) {
-                    throw .foreign(journal: directory, difference: difference)
+                    throw .foreign(journal: path, difference: difference)
                 }
             }
-            shards.append(contents)
+            if isBeside { whole = contents } else { shards.append(contents) }
         }
         guard let identity = shards.first?.identity else { throw .noJournal(directory) }
         (count, job, version) = (identity.count, identity.job, identity.version)
         self.shards = shards
+        self.whole = whole
+        journals = shards + (whole.map { [$0] } ?? [])
     }
 
-    /// How far each shard is, in order of the shards.
+    /// How far each shard is, in order of the shards. A run without shards, 0/1, comes first.
     public var status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)] {
-        shards.compactMap { contents in
+        journals.compactMap { contents in
             contents.identity.map {
                 ($0.shard, contents.doneCount, contents.quarantined.count, contents.endedOrderly)
             }
-        }.sorted { $0.0.index < $1.0.index }
+        }.sorted { ($0.0.count, $0.0.index) < ($1.0.count, $1.0.index) }
+    }
+
+    /// How many items are done, and how many have failed: an item of several journals counts once.
+    package var ended: (done: Int, failed: Int) {
+        guard whole != nil else {
+            return shards.reduce((0, 0)) { ($0.0 + $1.doneCount, $0.1 + $1.quarantined.count) }
+        }
+        var (done, failed) = (0, 0)
+        for index in 0..<count {
+            guard let journal = journal(of: index) else { continue }
+            if journal.quarantined[index] == nil { done += 1 } else { failed += 1 }
+        }
+        return (done, failed)
+    }
+
+    /// The journal that an item is taken from: the first in which it succeeded, or else failed.
+    private func journal(of index: Int) -> JournalContents? {
+        var failed: JournalContents?
+        for journal in journals where journal.ended.contains(index) {
+            if journal.quarantined[index] == nil { return journal }
+            failed = failed ?? journal
+        }
+        return failed
     }
 
     /// Makes sure that every item ended exactly once.
@@ -73,7 +107,7 @@ public struct BatchMerge {
         if !doubles.isEmpty {
             throw .incomplete("\(doubles.count) items were done by two shards: \(list(doubles.sorted()))")
         }
-        let gaps = (0..<count).filter { !seen.contains($0) }
+        let gaps = (0..<count).filter { !seen.contains($0) && whole?.ended.contains($0) != true }
         guard !gaps.isEmpty else { return }
         let all = shards.compactMap(\.identity?.shard.count).first ?? 1
         let there = Set(shards.compactMap(\.identity?.shard.index))
@@ -96,15 +130,13 @@ public struct BatchMerge {
     /// Calls `body` for each item that ended, in order, until it says no.
     package func outputs(while body: (Int, Result<[UInt8], BatchFailure>) -> Bool) {
         for index in 0..<count {
-            for shard in shards where shard.ended.contains(index) {
-                if let failed = shard.quarantined[index] {
-                    let failure = BatchFailure(
-                        attempts: failed.attempts, description: String(decoding: failed.error, as: UTF8.self))
-                    if !body(index, .failure(failure)) { return }
-                } else if let output = shard.output(of: index) {
-                    if !body(index, .success(output)) { return }
-                }
-                break
+            guard let journal = journal(of: index) else { continue }
+            if let failed = journal.quarantined[index] {
+                let failure = BatchFailure(
+                    attempts: failed.attempts, description: String(decoding: failed.error, as: UTF8.self))
+                if !body(index, .failure(failure)) { return }
+            } else if let output = journal.output(of: index) {
+                if !body(index, .success(output)) { return }
             }
         }
     }

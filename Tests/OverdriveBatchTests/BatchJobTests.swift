@@ -537,6 +537,26 @@ struct BatchJobTests {
         #expect { try BatchMerge(journal) } throws: { "\($0)".contains("it is one of 4 shards, but others are of 3") }
     }
 
+    @Test("a run without shards and divided runs share a journal, and the merge takes each item from either", arguments: [[0], [0, 1]])
+    func wholeBesideShards(shards: [Int]) throws {
+        let job = BatchJob(name: "beside", version: "1", count: 100) { index, _ in [UInt8(index)] }
+        var options = options(scratch)
+        let whole = try job.run(options)
+        for index in shards {
+            options.shard = try Shard("\(index)/2")
+            #expect(try job.run(options).resumed == 0)
+        }
+        let merge = try BatchMerge("\(scratch.path)/journal")
+        try merge.validate { "\($0)" }
+        var merged: [UInt8] = []
+        merge.outputs { _, result in merged += (try? result.get()) ?? [] }
+        #expect(merged == (0..<100).map { UInt8($0) } && whole.done == 100)
+        #expect(merge.status.map(\.shard.description) == ["0/1"] + shards.map { "\($0)/2" })
+        #expect(merge.ended == (100, 0))
+        options.shard = try Shard("0/3")
+        #expect { try job.run(options) } throws: { "\($0)".contains("it has 2 shards, not 3") }
+    }
+
     @Test("is told in JSON and in words")
     func report() throws {
         let job = BatchJob(name: "a \"job\"\n", version: "1", count: 3) { index, _ in

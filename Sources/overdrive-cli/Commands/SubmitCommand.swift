@@ -214,41 +214,44 @@ struct StatusCommand: ParsableCommand {
             let begun = try Self.begun(directory)
             let jobs = Self.queued(directory)
             var table = TextTable(titles: ["shard", "done", "failed", "journal", "Slurm"], rows: [])
-            var (done, failed) = (0, 0)
-            for index in 0..<begun.shards {
-                guard let found = begun.status.first(where: { $0.shard.index == index }) else {
-                    table.rows.append(["\(index)/\(begun.shards)", "0", "0", "none", jobs[index] ?? "-"])
-                    continue
-                }
-                done += found.done
-                failed += found.quarantined
+            func append(_ found: (shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)) {
                 table.rows.append([
                     "\(found.shard)", Quantity.count(found.done), Quantity.count(found.quarantined),
                     found.endedOrderly ? "closed" : "open",
-                    jobs[index] ?? "-",
+                    jobs[found.shard.index] ?? "-",
                 ])
             }
+            // A run without shards may have used the same journal.
+            for found in begun.status where found.shard.count != begun.shards { append(found) }
+            for index in 0..<begun.shards {
+                guard let found = begun.status.first(where: { $0.shard.index == index && $0.shard.count == begun.shards }) else {
+                    table.rows.append(["\(index)/\(begun.shards)", "0", "0", "none", jobs[index] ?? "-"])
+                    continue
+                }
+                append(found)
+            }
             table.rows.append([
-                "all \(begun.items.map { Quantity.count($0) } ?? "")", Quantity.count(done), Quantity.count(failed), "", "",
+                "all \(begun.items.map { Quantity.count($0) } ?? "")", Quantity.count(begun.done), Quantity.count(begun.failed), "", "",
             ])
             let output = OrderedOutput()
             output.append(Bytes(ascii: table.lines.joined(separator: "\n") + "\n"))
-            return output.status ?? (done == begun.items ? .success : .someFailed)
+            return output.status ?? (begun.done == begun.items ? .success : .someFailed)
         }
     }
 
     /// The journals of the shards, how many shards there are, and how many items where that is known.
     private static func begun(_ directory: String) throws(BatchError) -> (
-        status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)], shards: Int, items: Int?
+        status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)], shards: Int, done: Int, failed: Int, items: Int?
     ) {
         do throws(BatchError) {
             let merge = try BatchMerge(directory)
             let status = merge.status
-            return (status, status.first?.shard.count ?? 1, merge.count)
+            let ended = merge.ended
+            return (status, status.last?.shard.count ?? 1, ended.done, ended.failed, merge.count)
         } catch {
             // Submitted, and Slurm has started none yet.
             guard case .noJournal = error, let shards = submitted(directory) else { throw error }
-            return ([], shards, nil)
+            return ([], shards, 0, 0, nil)
         }
     }
 

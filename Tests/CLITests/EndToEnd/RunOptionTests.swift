@@ -145,6 +145,18 @@ struct RunOptionTests {
         #expect(try tree.shell("cat of-shards/1/*/stdout").lines == ["a", "b"])
     }
 
+    @Test("a journal of a plain run takes shards too, and merge and status see both")
+    func wholeAndShards() throws {
+        let line = ["echo", ":::", "a", "b", "c", "d"]
+        _ = try run(["--journal", "j"] + line)
+        #expect(try run(["--journal", "j", "--shard", "0/2"] + line).status == 0)
+        let merged = try tree.overdrive(["merge", "j"]).run()
+        #expect(merged.lines == ["a", "b", "c", "d"] && merged.status == 0, "\(merged.errors)")
+        let status = try tree.overdrive(["status", "j"]).run()
+        #expect(status.status == 0 && status.lines.map { $0.split(separator: " ").first ?? "" } == ["shard", "0/1", "0/2", "1/2", "all"])
+        try run(["--journal", "j", "--shard", "0/3"] + line).expectRefusal(65, saying: "it has 2 shards, not 3")
+    }
+
     @Test("gives commands a folder and variables, their limit of open files, and a pause between them")
     func surroundings() throws {
         try tree.makeDirectory("folder")
