@@ -107,12 +107,53 @@ final class Floor: Sendable {
         var failures: Int
     }
 
+    /// Retries as a binary heap: the one that is due first is at the front.
+    private struct Retries {
+        private var heap: [Retry] = []
+
+        var first: ContinuousClock.Instant? { heap.first?.due }
+
+        /// How many are due at `now`; `most` if there are more.
+        func count(dueAt now: ContinuousClock.Instant, most: Int) -> Int {
+            var due = 0
+            var places = [0]
+            while let place = places.popLast(), due < most {
+                guard place < heap.count, heap[place].due <= now else { continue }
+                due += 1
+                places += [2 * place + 1, 2 * place + 2]
+            }
+            return due
+        }
+
+        mutating func insert(_ retry: Retry) {
+            heap.append(retry)
+            var place = heap.count - 1
+            while place > 0, heap[(place - 1) / 2].due > heap[place].due {
+                heap.swapAt(place, (place - 1) / 2)
+                place = (place - 1) / 2
+            }
+        }
+
+        mutating func removeFirst() -> Retry {
+            heap.swapAt(0, heap.count - 1)
+            let first = heap.removeLast()
+            var place = 0
+            while true {
+                var next = 2 * place + 1
+                if next + 1 < heap.count, heap[next + 1].due < heap[next].due { next += 1 }
+                guard next < heap.count, heap[next].due < heap[place].due else { return first }
+                heap.swapAt(place, next)
+                place = next
+            }
+        }
+    }
+
     private struct State {
         var free: [Slot]
         /// Slots that hold so much that it has to be collected first.
         var full: [Slot] = []
         var active = 0
-        var retries: [Retry] = []
+        var retries = Retries()
         /// Places that were taken back from a pump whose item lasts.
         var returned: [Range<Int>] = []
     }
@@ -194,11 +235,11 @@ final class Floor: Sendable {
     var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 || returnedCount.load(ordering: .relaxed) > 0 }
 
     /// When the next item is to be tried again.
-    var nextRetry: ContinuousClock.Instant? { state.withLock { $0.retries.map(\.due).min() } }
+    var nextRetry: ContinuousClock.Instant? { state.withLock { $0.retries.first } }
 
     /// Puts `retry` before all items that nobody has taken.
     func add(_ retry: Retry) {
-        state.withLock { $0.retries.append(retry) }
+        state.withLock { $0.retries.insert(retry) }
         waiting.add(1, ordering: .relaxed)
     }
 
@@ -227,18 +268,21 @@ final class Floor: Sendable {
 
     /// Starts as many pumps as there is work for, `most` in all.
     func startPumps(most: Int) {
-        while !isEnding {
-            let now = ContinuousClock.now
-            let slot = state.withLock { state -> Slot? in
-                let hasItems = next.load(ordering: .relaxed) < end.load(ordering: .relaxed) || !state.returned.isEmpty
-                guard state.active < most, hasItems || state.retries.contains(where: { $0.due <= now }) else {
-                    return nil
-                }
-                guard let slot = state.free.popLast() else { return nil }
-                state.active += 1
-                return slot
-            }
-            guard let slot else { return }
+        guard !isEnding else { return }
+        let now = ContinuousClock.now
+        let started = state.withLock { state -> [Slot] in
+            let room = min(most - state.active, state.free.count)
+            guard room > 0 else { return [] }
+            // A pump for each item, no more: one retry needs one of a thousand pumps.
+            var work = max(0, end.load(ordering: .relaxed) - next.load(ordering: .relaxed))
+            for places in state.returned where work < room { work += places.count }
+            if work < room { work += state.retries.count(dueAt: now, most: room - work) }
+            let started = min(work, room)
+            defer { state.free.removeLast(started) }
+            state.active += started
+            return state.free.suffix(started).reversed()
+        }
+        for slot in started {
             switch job.process {
             case .blocking(let process): queue.async { self.pump(slot, process) }
             case .suspending(let process):
@@ -343,8 +387,8 @@ final class Floor: Sendable {
         guard waiting.load(ordering: .relaxed) > 0 else { return nil }
         let now = ContinuousClock.now
         let retry = state.withLock { state -> Retry? in
-            guard let place = state.retries.firstIndex(where: { $0.due <= now }) else { return nil }
-            return state.retries.remove(at: place)
+            guard let due = state.retries.first, due <= now else { return nil }
+            return state.retries.removeFirst()
         }
         if retry != nil { waiting.subtract(1, ordering: .relaxed) }
         return retry

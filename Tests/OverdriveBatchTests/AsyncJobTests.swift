@@ -75,6 +75,33 @@ struct AsyncJobTests {
         #expect(outputs == 100)
     }
 
+    @Test("one due retry starts one of a thousand pumps, and later retries start none")
+    func retryStartsOnePump() throws {
+        let goesOn = Atomic<Bool>(false)
+        let seen = Mutex<[Int]>([])
+        let job = BatchJob.async(name: "retries", version: "1", count: 10_000) { index, _ in
+            while !goesOn.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(1)) }
+            seen.withLock { $0.append(index) }
+            return []
+        }
+        var options = try options()
+        options.retry = BatchRetry(attempts: 2)
+        let floor = Floor(
+            job, .row(0..<10_000), skipped: Bitmap(count: 10_000), flight: Flight(slots: 1000), keepsEntries: false,
+            parallelism: 1000, options: options, keepsOutputs: false, mostOutput: 1 << 20)
+        let begin = ContinuousClock.now
+        for place in (1..<10_000).shuffled() {
+            floor.add(Floor.Retry(due: begin + .seconds(3600 + place), place: place, failures: 1))
+        }
+        floor.add(Floor.Retry(due: begin, place: 0, failures: 1))
+        #expect(floor.nextRetry == begin)
+        floor.startPumps(most: 1000)
+        #expect(floor.activeCount == 1)
+        goesOn.store(true, ordering: .relaxed)
+        while floor.activeCount > 0 { _ = floor.wake.wait(timeout: .milliseconds(20)) }
+        #expect(seen.withLock { $0 } == [0] && floor.nextRetry == begin + .seconds(3601))
+    }
+
     @Test("an item that crashes the process each time is run alone, and given up at last")
     func crash() async throws {
         for _ in 0..<6 {
