@@ -172,7 +172,10 @@ final class BatchRun {
     func run(_ output: Output?) throws(BatchError) -> BatchReport {
         if options.endsOnSignals { StopSignals.listen() }
         if writer != nil { floor.flight.watch() }
+        // Items under way are told at once, also while this thread is in `output`.
+        let forwarding = options.token?.onCancel { [floor] in floor.token.cancel() }
         defer {
+            if let forwarding { options.token?.withdraw(forwarding) }
             if options.endsOnSignals { StopSignals.unlisten() }
             if writer != nil { floor.flight.unwatch() }
             meter.clear()
@@ -206,7 +209,6 @@ final class BatchRun {
             if seconds - lastLook >= Self.lookInterval {
                 lastLook = seconds
                 floor.returnHeldPlaces(&heldPlaces)
-                floor.cancelBodies(always: false)
             }
             floor.startPumps(most: parallelism)
             _ = floor.wake.wait(timeout: pause)
@@ -254,7 +256,6 @@ final class BatchRun {
                     return
                 }
                 floor.startPumps(most: 1)
-                floor.cancelBodies(always: false)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
                 if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval {
                     try collect(output)
@@ -281,7 +282,7 @@ final class BatchRun {
 
     /// How long nothing has to be looked after.
     private var pause: Duration {
-        let tick = writer != nil || keepsOutputs || options.timeLimit != nil ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
+        let tick = writer != nil || keepsOutputs ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
         guard let due = floor.nextRetry else { return tick }
         return min(tick, max(.milliseconds(1), due - .now))
     }

@@ -44,8 +44,8 @@ final class Floor: Sendable {
         /// The places that the pump has taken and not begun: the first one and their number, in one word, so that either the
         /// pump or the coordinator has each place.
         private let rest = Atomic<UInt64>(0)
-        /// The Swift task of an asynchronous item, and when the task is cancelled.
-        private let body = Locked<(task: AsyncBody, deadline: ContinuousClock.Instant?)?>(nil)
+        /// The Swift task of an asynchronous item.
+        private let body = Locked<AsyncBody?>(nil)
         private static let countBits: UInt64 = 12
         private static let countMask: UInt64 = 0xfff
 
@@ -76,9 +76,9 @@ final class Floor: Sendable {
         /// Takes all places that the pump has not begun.
         func takeRest() -> Range<Int> { Self.places(rest.exchange(0, ordering: .relaxed)) }
 
-        /// Gives the result of `task`, which the coordinator may cancel until then.
-        func result(of task: AsyncBody, deadline: ContinuousClock.Instant?, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
-            body.withLock { $0 = (task, deadline) }
+        /// Gives the result of `task`, which `cancelBody` may cancel until then.
+        func result(of task: AsyncBody, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
+            body.withLock { $0 = task }
             // The request to end comes before this look, or finds the task.
             if isEnding() { task.cancel() }
             let result = await task.result
@@ -86,14 +86,8 @@ final class Floor: Sendable {
             return result
         }
 
-        /// Cancels the task of an asynchronous item, if it is late or `always`.
-        func cancelBody(always: Bool) {
-            let task = body.withLock { body -> AsyncBody? in
-                guard let body, always || body.deadline.map({ $0 <= .now }) ?? false else { return nil }
-                return body.task
-            }
-            task?.cancel()
-        }
+        /// Cancels the task of an asynchronous item.
+        func cancelBody() { body.withLock { $0 }?.cancel() }
 
         private static func places(_ word: UInt64) -> Range<Int> {
             let start = Int(word >> countBits)
@@ -197,7 +191,7 @@ final class Floor: Sendable {
         slots = (0..<parallelism).map { Slot($0) }
         state = Locked(State(free: slots.reversed()))
         queue = .concurrent(label: "batch", scheduler: options.scheduler)
-        _ = token.onCancel { [weak self] in self?.cancelBodies(always: true) }
+        _ = token.onCancel { [weak self] in self?.cancelBodies() }
     }
 
     // MARK: For the coordinator
@@ -260,10 +254,10 @@ final class Floor: Sendable {
         }
     }
 
-    /// Cancels the Swift tasks of asynchronous items: those that are late, or all.
-    func cancelBodies(always: Bool) {
+    /// Cancels the Swift tasks of all asynchronous items.
+    private func cancelBodies() {
         guard case .suspending = job.process else { return }
-        for slot in slots { slot.cancelBody(always: always) }
+        for slot in slots { slot.cancelBody() }
     }
 
     /// Starts as many pumps as there is work for, `most` in all.
@@ -336,7 +330,10 @@ final class Floor: Sendable {
             flight.begin(index, slot: slot.number)
             let (began, attempt) = (clock(), newAttempt(after: retry?.failures ?? 0))
             let body = AsyncBody(executorPreference: options.scheduler) { try await process(index, attempt) }
-            let result = await slot.result(of: body, deadline: attempt.deadline) { isEnding }
+            // A timer, as the coordinator may be busy with an output for any time.
+            let timer = attempt.deadline.map { queue.asyncAfter(deadline: $0) { body.cancel() } }
+            let result = await slot.result(of: body) { isEnding }
+            timer?.cancel()
             settle(result, of: attempt, place, time: clock() &- began, in: slot)
             isFull = self.isFull(slot)
         }

@@ -75,6 +75,30 @@ struct AsyncJobTests {
         #expect(outputs == 100)
     }
 
+    @Test("time limits and cancels reach items while the caller is busy with an output", arguments: [false, true])
+    func busyOutput(isCancelled: Bool) throws {
+        let ended = Atomic<Int>(0)
+        let token = CancellationToken()
+        let job = BatchJob.async(name: "busy", version: "1", count: 2) { index, _ in
+            if index == 0 { return [] }
+            defer { ended.add(1, ordering: .relaxed) }
+            try await Task.sleep(for: .seconds(60))
+            return []
+        }
+        var options = try options()
+        options.token = token
+        if !isCancelled { options.timeLimit = .milliseconds(300) }
+        var endedInOutput = false
+        _ = try job.run(options) { index, _ in
+            guard index == 0 else { return }
+            if isCancelled { token.cancel() }
+            let deadline = ContinuousClock.now + .seconds(20)
+            while ended.load(ordering: .relaxed) == 0, .now < deadline { usleep(1000) }
+            endedInOutput = ended.load(ordering: .relaxed) == 1
+        }
+        #expect(endedInOutput)
+    }
+
     @Test("one due retry starts one of a thousand pumps, and later retries start none")
     func retryStartsOnePump() throws {
         let goesOn = Atomic<Bool>(false)
