@@ -8,7 +8,9 @@ struct InstallTests {
         "bin/overdrive", "lib/liboverdrive-global.so", "lib/liboverdrive-preload.so", "share/man/man1/overdrive.1",
         "share/bash-completion/completions/overdrive", "share/zsh/site-functions/_overdrive",
         "share/fish/vendor_completions.d/overdrive.fish", "share/man/man1/overdrive-run.1", "share/man/man1/overdrive-checksum.1",
-        "share/man/man1/overdrive-merge.1", "share/man/man1/overdrive-submit.1",
+        "share/man/man1/overdrive-merge.1", "share/man/man1/overdrive-submit.1", "share/man/man1/overdrive-status.1",
+        "share/man/man1/overdrive-machine.1", "share/man/man1/overdrive-bench.1", "share/man/man1/overdrive-preload.1",
+        "share/man/man1/overdrive-adopt.1",
     ]
 
     private let root = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-install-\(UUID().uuidString)")
@@ -61,6 +63,10 @@ struct InstallTests {
         let page = try String(contentsOf: folder.appendingPathComponent("share/man/man1/overdrive-run.1"), encoding: .utf8)
         for part in ["OVERDRIVE-RUN", "\\-\\-halt", ".SH \"EXIT CODES\"\n", "\n.B \\&126, 127\n", ".SH \"SIGNALS\"", ".SH \"FILES\""] {
             #expect(page.contains(part), "\(part)")
+        }
+        for command in commands {
+            let page = try String(contentsOf: folder.appendingPathComponent("share/man/man1/overdrive-\(command).1"), encoding: .utf8)
+            for part in ["EXIT CODES", "SIGNALS", "FILES"] { #expect(page.contains("\n.SH \"\(part)"), "\(command): \(part)") }
         }
         // Shells complete each option that the help of run lists.
         let options = try run("bin/overdrive", "run", "--help").output.matches(of: /\n\s\s(?:-\S,\s)?(--[a-z][a-z-]*)/).map { String($0.1) }
