@@ -128,7 +128,14 @@ struct BatchSetup: ParsableArguments {
         }
         // Last: without a reader this is the end.
         if let status = output.status { return status }
-        guard report.ending == .interrupted || output.error == EINTR else { return nil }
+        guard report.ending == .interrupted || output.error == EINTR else {
+            if report.shard.count > 1, shardOf == nil, progress != .json {
+                StandardError.say(
+                    "shard \(report.shard): \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done; "
+                        + "to print the outputs of all shards: overdrive merge \(SlurmScript.quoted(directory ?? ""))")
+            }
+            return nil
+        }
         for name in report.stuck { StandardError.say(name, "did not end in time") }
         let hint = journal == nil ? "" : "; run the same command again to resume"
         if let code, StopSignals.received == nil {

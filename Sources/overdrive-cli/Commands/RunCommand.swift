@@ -84,7 +84,7 @@ struct RunCommand: ParsableCommand {
             "Runs this text with /bin/sh for each quoted item, instead of COMMAND.", valueName: "text"))
     var shell: String?
 
-    @Option(help: ArgumentHelp("Runs a failing command up to this many times in all, 1 to 1000; also --retries.", valueName: "n"))
+    @Option(help: ArgumentHelp("Runs a failing command up to this many times in all, 1 to 1000; --retries is the same, as in GNU parallel.", valueName: "n"))
     var attempts = 1
 
     @Option(help: ArgumentHelp("Ends a command after this time: seconds, or 5m, 2h, 1d; also --timeout.", valueName: "s"))
@@ -129,7 +129,7 @@ struct RunCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Sets NAME=VALUE for the commands; they inherit NAME without a value anyway.", valueName: "variable"))
     var env: [PathArgument] = []
 
-    @Option(help: ArgumentHelp("Also writes each output to DIR/1/ITEM/stdout and stderr.", valueName: "dir"))
+    @Option(help: ArgumentHelp("Also writes each output to DIR/1/ITEM/stdout and stderr; ITEM has +z for / and ++ for +.", valueName: "dir"))
     var results: PathArgument?
 
     @Option(
@@ -146,7 +146,7 @@ struct RunCommand: ParsableCommand {
         try Settings.validate()
         _ = try jobCount
         guard (1...1000).contains(attempts) else {
-            throw ValidationError("--attempts takes a number from 1 to 1000, not \(attempts).")
+            throw ValidationError("--attempts, or --retries, takes a number from 1 to 1000, not \(attempts). The first run of a command counts.")
         }
         if let timeLimit, !(timeLimit.count > 0 && timeLimit.count < 1e9) {
             throw ValidationError("--time-limit takes a number of seconds over 0, not \(timeLimit).")

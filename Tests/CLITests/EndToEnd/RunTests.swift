@@ -244,6 +244,7 @@ struct RunTests {
                 in: tree)
             #expect(outcome.output == [])
             #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("shard \(index)/3: ") && outcome.errors.contains("overdrive merge j"), "\(outcome.errors)")
         }
         #expect(try tree.overdrive(["merge", "--output", "out", "j"]).run().status == 0)
         #expect(try Command("cat", ["\(tree.path)/out"]).run().lines == items)
