@@ -118,13 +118,19 @@ struct CommandBatch {
         guard let directory = setup.directory else { return try items() }
         // What standard input said once stands for all shards and runs.
         var problem: BatchRefusal?
+        var isNew = false
         let manifest = try Manifest.frozen(in: directory) {
+            isNew = true
             do throws(BatchRefusal) { return try items().builder } catch {
                 problem = error
                 return Manifest.Builder()
             }
         }
         if let problem { throw problem }
+        // Reading could wait for ever: a resumed run may have inherited any pipe.
+        if !isRepeatable, !isNew, setup.shardOf == nil, Self.hasInput {
+            StandardError.say("the items come from \(directory)/manifest, so standard input is not read")
+        }
         if isRepeatable {
             let now = try items()
             // Blank lines were no items once.
@@ -135,6 +141,12 @@ struct CommandBatch {
         guard setup.processes == nil else { return nil }
         options.weights = manifest.weights
         return manifest
+    }
+
+    /// Whether standard input is a file or a pipe, which may have items.
+    private static var hasInput: Bool {
+        var status = stat()
+        return fstat(STDIN_FILENO, &status) == 0 && [S_IFREG, S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
     }
 
     func values(_ name: Bytes) -> [Bytes] { isSplit ? ItemSources.values(name) : [name] }

@@ -145,6 +145,14 @@ struct RunOptionTests {
         #expect(try tree.shell("cat of-shards/1/*/stdout").lines == ["a", "b"])
     }
 
+    @Test("a resumed run takes the items from the journal, and says that it does not read standard input")
+    func itemsOfJournal() throws {
+        #expect(try run(["--journal", "j", "echo"], input: "a\nb\n").errors == "")
+        let again = try run(["--journal", "j", "echo"], input: "a\nb\nc\n")
+        #expect(again.lines == ["a", "b"] && again.errors == "overdrive: the items come from j/manifest, so standard input is not read\n")
+        #expect(try run(["--journal", "k", "--processes", "2", "echo"], input: "a\nb\n").errors == "")
+    }
+
     @Test("a journal of a plain run takes shards too, and merge and status see both")
     func wholeAndShards() throws {
         let line = ["echo", ":::", "a", "b", "c", "d"]
