@@ -233,15 +233,17 @@ struct ChecksumCommand: ParsableCommand {
         throw ExitCode(status.rawValue)
     }
 
-    /// The arguments with `--check=LIST` as `--check LIST`, as the flag takes no value and a list is a path, and `-j4` as
-    /// `-j 4`.
+    /// The arguments with `--check=LIST` as `--check LIST`, as the flag takes no value and a list is a path, `-j4` as
+    /// `-j 4`, and the joined letters of flags, such as `-cw`, apart.
     static func withSeparateValues(_ arguments: [String]) -> [String] {
         guard arguments.first == configuration.commandName else { return arguments }
         let options = arguments.prefix { $0 != "--" }
         let words = options.flatMap { word -> [String] in
             if word.hasPrefix("--check=") { return ["--check", String(word.dropFirst(8))] }
             let isJobs = word.hasPrefix("-j") && word.count > 2 && word.dropFirst(2).allSatisfy { ("0"..."9").contains($0) }
-            return isJobs ? ["-j", String(word.dropFirst(2))] : [word]
+            if isJobs { return ["-j", String(word.dropFirst(2))] }
+            let areFlags = word.hasPrefix("-") && word.count > 2 && word.dropFirst().allSatisfy("cwzb".contains)
+            return areFlags ? word.dropFirst().map { "-\($0)" } : [word]
         }
         return words + arguments.dropFirst(options.count)
     }

@@ -103,13 +103,17 @@ struct SubmitSlurmCommand: ParsableCommand {
             var words = command
             switch verb {
             case "checksum":
-                var rest = command.dropFirst()
+                var rest = ChecksumCommand.withSeparateValues(command).dropFirst()
                 var options: [String] = []
-                while let word = rest.first, word.hasPrefix("--") {
+                let valued = ["--algorithm", "--exclude", "--min-size", "--max-size", "--jobs", "-j"]
+                while let word = rest.first, word.hasPrefix("-"), word != "-" {
                     rest = rest.dropFirst()
                     if word == "--" { break }
+                    guard !word.hasPrefix("--files0-from") else {
+                        throw BatchRefusal(.usage, "submit slurm takes no --files0-from: name the paths")
+                    }
                     options.append(word)
-                    if ["--algorithm", "--exclude", "--min-size", "--max-size"].contains(word), let value = rest.popFirst() { options.append(value) }
+                    if valued.contains(word), let value = rest.popFirst() { options.append(value) }
                 }
                 let paths = rest.map(Self.absolute)
                 guard !paths.isEmpty else {

@@ -20,7 +20,7 @@ struct ChecksumOptionTests {
     @Test("-c takes --quiet before or behind, --check=LIST, and several lists, of which each is checked")
     func lists() throws {
         _ = try tree.shell("sha256sum a >one; sha256sum b sub/c >two; sha256sum a b >three; echo changed >b")
-        for arguments in [["-c", "--quiet", "one"], ["--quiet", "one", "--check"], ["--check=one", "--quiet"]] {
+        for arguments in [["-c", "--quiet", "one"], ["--quiet", "one", "--check"], ["--check=one", "--quiet"], ["-cw", "--quiet", "one"]] {
             let outcome = try tree.overdrive(["checksum"] + arguments).run()
             #expect(outcome.status == 0 && outcome.output == [] && outcome.errors == "", "\(arguments) \(outcome.errors)")
         }

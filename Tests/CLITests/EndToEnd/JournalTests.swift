@@ -439,6 +439,8 @@ struct SubmitTests {
             let own = try tree.overdrive(["submit", "slurm", "--dry-run", "--journal", "j", "--shards", "2", "--"] + words).run()
             #expect(own.lines.contains { $0.hasPrefix("exec ") && $0.hasSuffix(end) }, "\(own.text)\(own.errors)")
         }
+        let letters = try tree.overdrive(["submit", "slurm", "--dry-run", "--journal", "j", "--shards", "2", "--", "checksum", "-z", "-j2", "a"]).run()
+        #expect(letters.text.contains("checksum -z -j 2 --journal \(tree.path)/j "), "\(letters.text)\(letters.errors)")
     }
 
     @Test("says that Slurm is not installed or refuses, with code 69")
