@@ -165,6 +165,24 @@ struct RunOptionTests {
         try run(["--journal", "j", "--shard", "0/3"] + line).expectRefusal(65, saying: "it has 2 shards, not 3")
     }
 
+    private static let exclusive = [
+        "--journal j --ungroup", "--journal j --line-buffer", "--journal j --dry-run",
+        "--processes 2 --journal j --shard 0/2", "--processes 2 --journal j --report r", "--processes 2 --journal j --joblog l",
+        "--processes 2 --journal j --halt now,fail=1", "--processes 2 --journal j --results r",
+        "--processes 2 --journal j --tag", "--processes 2 --journal j --delay 1", "--journal j --shard 0/2 --tag",
+        "--ungroup --tag", "--ungroup --line-buffer", "--ungroup --results r", "--lb --results r",
+        "-n 2 --xargs", "-n 2 --colsep ,", "--xargs --colsep ,", "-0 -d ,", "-a input", "--shell x",
+    ]
+
+    @Test("refuses each pair of options that the manual lists as exclusive")
+    func exclusiveOptions() throws {
+        for line in Self.exclusive {
+            try run(line.split(separator: " ").map(String.init) + ["echo", ":::", "a"]).expectRefusal(64, of: [line])
+        }
+        for option in ["-n2", "--xargs", "-C,"] { try run([option, "echo", ":::", "a", ":::", "b"]).expectRefusal(64, of: [option]) }
+        #expect(access("\(tree.path)/j", F_OK) != 0 && access("\(tree.path)/r", F_OK) != 0)
+    }
+
     @Test("gives commands a folder and variables, their limit of open files, and a pause between them")
     func surroundings() throws {
         try tree.makeDirectory("folder")
