@@ -14,7 +14,7 @@ static size_t per_chunk(const odi_arena *arena)
     return sizeof(((odi_arena_chunk *)0)->objects) / arena->size;
 }
 
-/* One of a new chunk's objects, whose others are free; NULL when memory is short. */
+/* Allocates a chunk. Returns one of its objects and frees the others; NULL if the allocation fails. */
 static void *grow(odi_arena *arena)
 {
     odi_arena_chunk *chunk = odi_pages_new(sizeof *chunk, ODI_ANY_NODE);
@@ -46,7 +46,7 @@ void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context
                      void *context)
 {
     odi_lock_acquire(&arena->lock);
-    odi_arena_chunk *chunk = arena->chunks; /* chunks are added in front and never go */
+    odi_arena_chunk *chunk = arena->chunks; /* chunks are added in front and never removed */
     odi_lock_release(&arena->lock);
     for (; chunk != NULL; chunk = chunk->next) {
         for (size_t i = 0; i < per_chunk(arena); i++)

@@ -1,10 +1,7 @@
-/* arena.h — objects of one kind whose memory serves that kind for as long as the process.
+/* arena.h — objects of one type whose memory is used for that type as long as the process lives.
  *
- * Who looks at such an object after it was given back sees a stale object or a new one of
- * the same kind, never foreign memory. Fresh objects are zero; used ones are as they were
- * left.
- *
- * Threads  anyone.
+ * A late read of a released object finds a stale object or a new object of the same type, never foreign
+ * memory. Fresh objects are zero; reused objects keep their old content. Any thread may call these functions.
  */
 #ifndef ODI_JOB_ARENA_H
 #define ODI_JOB_ARENA_H
@@ -18,23 +15,23 @@
 typedef struct odi_arena_chunk odi_arena_chunk;
 
 typedef struct {
-    size_t size; /* of one object, a multiple of the cache line */
+    size_t size; /* size of one object, a multiple of the cache line */
     odi_free_list free;
-    odi_lock lock; /* of the chunks */
+    odi_lock lock; /* protects the chunks */
     odi_arena_chunk *chunks;
 } odi_arena;
 
 #define ODI_ARENA_FOR(type) {.size = sizeof(type), .free = ODI_FREE_LIST_FOR(type)}
 
-/* NULL when memory is short. */
+/* Takes an object; returns NULL if an allocation fails. */
 void *odi_arena_take(odi_arena *arena);
 void odi_arena_give(odi_arena *arena, void *object);
 
-/* Calls `visit` for every object there ever was, taken or not, without holding the lock. */
+/* Calls `visit` for every object that ever existed, taken or not, without holding the lock. */
 void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context),
                      void *context);
 
-/* The same for a forked child, which is alone; the locks are free afterwards. */
+/* Visits all objects in a forked child, which has one thread; afterwards all locks are free. */
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object));
 
 #pragma GCC visibility pop

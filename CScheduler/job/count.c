@@ -2,10 +2,9 @@
 
 #include "job/group.h"
 
-/* The last outstanding job of a watched record is done. The watch ends first, so that the
- * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
- * because the record may have been reaped and have jobs and watchers of its next life. Queues and groups
- * that are gone do not mind. */
+/* Called after the last outstanding job of a watched record. The watch ends first, so that the watchers,
+ * which check again, can decide to watch further. It ends only if no job is outstanding, because the record
+ * may already serve another queue with jobs and watchers. Freed queues and groups tolerate the call. */
 ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
 {
     odi_record_end_watch(record);
@@ -21,7 +20,7 @@ ODI_COLD bool odi_record_count_slowly(odi_record *record, uint64_t before, void 
     bool counts = !(before & ODI_COUNTS_CLOSED) && odi_record_is(record, queue, group);
 
     if (!counts)
-        odi_record_complete(record, jobs); /* it was cancelled or changed hands meanwhile */
+        odi_record_complete(record, jobs); /* it was cancelled or changed its queue in between */
     if (counts && !(before & ODI_COUNTS_KNOWN_TO_QUEUE))
         record->owner->know(record);
     if (counts && !(before & ODI_COUNTS_KNOWN_TO_GROUP) && group != NULL)

@@ -5,8 +5,8 @@ static void **link_of(const odi_free_list *list, void *object)
     return (void **)((char *)object + list->link);
 }
 
-/* Threads differ in where their own variables are; a product's middle depends on all bits below (multiplicative hashing, Knuth,
- * The Art of Computer Programming, volume 3, section 6.4). */
+/* Selects the thread's list by the address of a thread-local variable. The middle bits of a product depend on
+ * all lower bits (multiplicative hashing; Knuth, The Art of Computer Programming, volume 3, section 6.4). */
 static uint32_t own_shard(void)
 {
     return (uint32_t)((uint64_t)(uintptr_t)&odi_lock_sleeper * UINT64_C(0x9E3779B97F4A7C15) >> 32) % ODI_FREE_SHARDS;

@@ -1,9 +1,8 @@
-/* free_list.h — objects of one kind that nobody uses.
+/* free_list.h — lists of free objects of one type.
  *
- * Sixteen lists, each with a lock: a thread gives to its own and takes from it first, so that threads that make and end
- * objects seldom meet. None is lost to the others: who finds its own list empty takes from theirs.
- *
- * Threads  anyone.
+ * There are sixteen lists, each with a lock. A thread first uses its own list, so threads that create and
+ * free objects rarely contend. A thread whose list is empty takes from the other lists. Any thread may call
+ * these functions.
  */
 #ifndef ODI_JOB_FREE_LIST_H
 #define ODI_JOB_FREE_LIST_H
@@ -18,21 +17,21 @@
 enum { ODI_FREE_SHARDS = 16 };
 
 typedef struct {
-    size_t link; /* where in a free object the next one's address is */
+    size_t link; /* offset of the next object's address in a free object */
     struct {
         ODI_LINE_ALIGNED odi_lock lock;
-        odi_atomic(void *) first; /* under the lock; a hint without it */
+        odi_atomic(void *) first; /* written under the lock; a hint without it */
     } shards[ODI_FREE_SHARDS];
 } odi_free_list;
 
-/* Chained through the last word of an object, which its users leave to the list while it is free. */
+/* The link is the last word of an object, which users leave untouched while the object is free. */
 #define ODI_FREE_LIST_FOR(type) {.link = sizeof(type) - sizeof(void *)}
 
-/* NULL: there is none, but for what others give meanwhile. */
+/* Takes a free object. Returns NULL if there was none; a concurrent give may be missed. */
 void *odi_free_list_take(odi_free_list *list);
 void odi_free_list_give(odi_free_list *list, void *object);
 
-/* In a forked child, where what another thread was about to give or had taken is lost. */
+/* In a forked child: resets the lists' locks. An object that another thread was moving is lost. */
 void odi_free_list_forked(odi_free_list *list);
 
 #pragma GCC visibility pop

@@ -1,27 +1,28 @@
-/* gate.h — who may hold a permit of a gate: the decisions of every queue, as functions of one small
- * state. They touch nothing else, so that Tests/Engine/gate_states_test.c visits all states that a chain of
- * gates comes to, by this very code.
+/* gate.h — admission to a queue: decides which thread may hold a permit, as functions of one small state.
  *
- * A gate has `width` permits and one line of those that wait for them, in the order in which they came:
- * jobs, threads in `sync`, activations of child gates. The line is its owner's; the gate hears what
- * stands at its front.
+ * The functions read and write only that state. Tests/Engine/gate_states_test.c therefore visits, with this
+ * very code, every reachable state of a chain of gates.
  *
- *     held         one for each drainer, sync caller and task that is inside. A serial queue has one
- *                  permit, a limited one so many, a concurrent one as many as its pool has workers
- *     coming       of them, by a drainer that no worker has begun: one at most, the next is called by it
- *     exclusive    a barrier is inside. It enters when nobody else is, once the queue is `complete`:
- *                  nothing is left of what went to the pool before the queue was closed
- *     suspensions  withhold the permits: who is inside stays, nobody enters
+ * A gate has `width` permits and one wait queue in arrival order: jobs, threads in `sync`, and drain requests
+ * of child gates. The queue that owns the gate stores the wait queue; the gate learns only what is at its
+ * front.
  *
- * Earmarked permits. A holder in `sync` onto a child gate keeps its permit, and until its turn comes there is
- * one more (`earmarks`), for activations and sync callers of that child alone. These do not stand in the
- * line, where a barrier may be before them that waits for the holder. `used` are held beyond the width.
- * The holder goes on when fewer are used than the other holders have brought; until then it is
- * `returning`, and nobody enters: more are held than the width, and with the earmarks as many. So never
- * more than `width` run.
+ *     held         one per drainer, sync caller and task inside. A serial queue has one permit, a
+ *                  limited queue as many as its width, a concurrent queue one per pool worker
+ *     coming       held permits whose drainer no worker has started; at most one, because a
+ *                  drainer that starts calls the next
+ *     exclusive    a barrier is inside. It enters when the gate is empty and `complete`: no job
+ *                  that went to the pool before the queue was closed is left
+ *     suspensions  while nonzero, nothing enters; holders stay
  *
- * Owns     nothing. Locks: the owner's, around each call. How a wait ends: by the event after which one of
- * these functions says yes; the owner asks after each event that can make it do so (odi_queue_settle).
+ * Earmarked permits: a holder that waits in `sync` on a child gate keeps its permit. Until its wait ends
+ * there is one additional permit (`earmarks`), only for drain requests and sync callers of that child. These
+ * bypass the wait queue, because a barrier there might wait for the holder. `used` counts permits held beyond
+ * the width. The holder continues when fewer are used than the other holders have earmarked. Until then it is
+ * `returning`, and nothing else enters. So at most `width` holders run at any time.
+ *
+ * Owns nothing. The owner's lock is held around each call. A wait ends by an event after which one of these
+ * functions admits the waiter; the owner asks after each such event (odi_queue_settle).
  */
 #ifndef ODI_JOB_GATE_H
 #define ODI_JOB_GATE_H
@@ -29,26 +30,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ODI_GATE_UNLIMITED (-1) /* no width that a user may choose */
+#define ODI_GATE_UNLIMITED (-1) /* not a width that a user may choose */
 
 typedef struct {
-    int32_t width; /* permits for who is new, or ODI_GATE_UNLIMITED */
+    int32_t width; /* permits for new holders, or ODI_GATE_UNLIMITED */
     int32_t most;  /* drainers of an unlimited gate; constant */
     int32_t held, coming;
     int32_t earmarks, used;
     uint32_t returning;
-    uint32_t suspensions; /* being inactive is one of them */
-    uint32_t barriers;    /* in the line */
+    uint32_t suspensions; /* an inactive queue counts as one suspension */
+    uint32_t barriers;    /* barriers in the wait queue */
     bool exclusive, complete;
     bool inactive;
-    bool closed; /* it keeps its line for good */
+    bool closed; /* keeps its wait queue permanently */
 } odi_gate;
 
-/* What stands at the front of the line for who holds permits itself. */
+/* The front of the wait queue, as seen by a thread that holds permits. */
 typedef enum {
-    ODI_FRONT_FREE,    /* whatever is next, or nothing */
-    ODI_FRONT_BARRIER, /* a barrier, by one */
-    ODI_FRONT_HELD     /* nothing, until who is inside has left */
+    ODI_FRONT_FREE,    /* the next entry, or nothing, may be taken */
+    ODI_FRONT_BARRIER, /* a barrier, which one holder may take */
+    ODI_FRONT_HELD     /* nothing, until the holders inside have left */
 } odi_front;
 
 static inline int32_t odi_gate_permits(const odi_gate *gate)
@@ -56,7 +57,7 @@ static inline int32_t odi_gate_permits(const odi_gate *gate)
     return gate->width == ODI_GATE_UNLIMITED ? gate->most : gate->width;
 }
 
-/* Its first job comes: it is open from here on, so that its jobs go to the pool, past the gate; or never. */
+/* The first job decides: the gate opens, so that jobs go directly to the pool, or it never opens. */
 static inline bool odi_gate_opens(odi_gate *gate)
 {
     gate->closed |= gate->width != ODI_GATE_UNLIMITED || gate->suspensions > 0;
@@ -64,9 +65,9 @@ static inline bool odi_gate_opens(odi_gate *gate)
     return !gate->closed;
 }
 
-/* ---- the line ---- */
+/* ---- the wait queue ---- */
 
-/* `barrier`: one is next in the line. `own`: permits that who asks holds itself. */
+/* `barrier`: the next entry is a barrier. `own`: permits that the caller holds. */
 static inline odi_front odi_gate_front(const odi_gate *gate, bool barrier, int32_t own)
 {
     if (gate->exclusive)
@@ -78,7 +79,7 @@ static inline odi_front odi_gate_front(const odi_gate *gate, bool barrier, int32
 
 /* ---- entering ---- */
 
-/* A thread or a waiter enters, past a line that is clear. */
+/* Admits a thread or waiter that does not pass the wait queue, which is clear. */
 static inline bool odi_gate_enter(odi_gate *gate, bool exclusive, bool line_is_clear)
 {
     bool may = gate->suspensions == 0 && !gate->exclusive;
@@ -94,7 +95,8 @@ static inline bool odi_gate_enter(odi_gate *gate, bool exclusive, bool line_is_c
     return may;
 }
 
-/* Whom an earmarked permit is for, or a free one serves. No barrier is inside: a holder is. */
+/* Admits an earmarked entrant, by a free permit or an earmarked permit. No barrier is inside, because a
+ * holder is. */
 static inline bool odi_gate_enter_earmarked(odi_gate *gate)
 {
     bool may = gate->suspensions == 0 && gate->held - gate->earmarks < odi_gate_permits(gate);
@@ -104,8 +106,8 @@ static inline bool odi_gate_enter_earmarked(odi_gate *gate)
     return may;
 }
 
-/* The line wants a drainer. `waits`: something does that `front` lets through, or that lies
- * before it with a drainer that blocks; `earmarked`: something that an earmarked permit is for. */
+/* Calls a drainer if needed. `waits`: an entry waits that `front` lets through, or that a blocked drainer has
+ * taken. `earmarked`: an entry waits that may use an earmarked permit. */
 static inline bool odi_gate_call_drainer(odi_gate *gate, bool waits, bool earmarked)
 {
     bool enters = false;
@@ -121,34 +123,34 @@ static inline bool odi_gate_call_drainer(odi_gate *gate, bool waits, bool earmar
     return enters;
 }
 
-/* Whether who adds to the line has to see whether a drainer is to be called. */
+/* Whether a thread that adds an entry must check whether a drainer is needed. */
 static inline bool odi_gate_wants_drainer(const odi_gate *gate, odi_front front)
 {
     return gate->suspensions == 0 && gate->coming == 0 && front == ODI_FRONT_FREE &&
            gate->held < odi_gate_permits(gate);
 }
 
-/* A permit that is held may be used for the next in the line. */
+/* Whether a held permit may be used for the next entry. */
 static inline bool odi_gate_may_take(const odi_gate *gate)
 {
     return gate->suspensions == 0 && gate->held <= odi_gate_permits(gate);
 }
 
-/* It is: by a job that its holder runs, or a waiter that has the permit now. */
+/* Uses a held permit for the next entry: a job that its holder runs, or a waiter that now has the permit. */
 static inline void odi_gate_take(odi_gate *gate, odi_front front)
 {
     gate->barriers -= front == ODI_FRONT_BARRIER;
     gate->exclusive = front == ODI_FRONT_BARRIER;
 }
 
-/* It may be used for what an earmarked one is for. */
+/* Whether a held permit may be used for an earmarked entry. */
 static inline bool odi_gate_may_take_earmarked(const odi_gate *gate)
 {
     return gate->suspensions == 0 && gate->returning == 0 &&
            gate->held - gate->earmarks <= odi_gate_permits(gate);
 }
 
-/* A permit is taken, whether or not there is one: by a task that a holder leaves behind. */
+/* Adds a permit without a check: for a task that outlives the job of a holder. */
 static inline void odi_gate_hold(odi_gate *gate)
 {
     gate->held++;
@@ -162,8 +164,8 @@ static inline void odi_gate_leave(odi_gate *gate)
     gate->used -= gate->used > 0;
 }
 
-/* Where the width has grown, or somebody has left, who held an earmarked permit holds one of the
- * gate's own. */
+/* After the width has grown or a holder has left, holders of earmarked permits count against the gate's own
+ * permits. */
 static inline void odi_gate_recount(odi_gate *gate)
 {
     int32_t beyond = gate->held - odi_gate_permits(gate);
@@ -172,8 +174,8 @@ static inline void odi_gate_recount(odi_gate *gate)
         gate->used = beyond > 0 ? beyond : 0;
 }
 
-/* A holder whose turn in the child has come goes on, and its earmark is over. `idle`: a drainer that
- * no worker runs holds a permit, which it gives up for that. */
+/* Lets a holder continue whose wait in the child has ended, and removes its earmark. `idle`: a called drainer
+ * that no worker runs gives up its permit for the holder. */
 static inline bool odi_gate_return(odi_gate *gate, bool idle, bool *gave_up)
 {
     odi_gate_recount(gate);
@@ -188,8 +190,8 @@ static inline bool odi_gate_return(odi_gate *gate, bool idle, bool *gave_up)
     return true;
 }
 
-/* In a forked child: nobody holds or waits, but for what its one thread enters again. What the pool was
- * given is the parent's. */
+/* In a forked child: no permit is held and no entry waits, except those that its one thread enters again.
+ * Jobs given to the pool belong to the parent. */
 static inline void odi_gate_forked(odi_gate *gate)
 {
     *gate = (odi_gate){

@@ -8,7 +8,7 @@
 
 static odi_arena groups = ODI_ARENA_FOR(odi_group);
 
-/* The chain. Lock held, all. */
+/* Inserts a record into a list. Lock held, for both functions. */
 static void put(odi_record **link, odi_record *record)
 {
     record->next_of_group = *link;
@@ -33,7 +33,7 @@ static void clear(odi_group *group)
     group->first_bucket = NULL;
     group->buckets = &group->first_bucket;
     group->bucket_bits = group->newest = 0;
-    odi_store_relaxed(&group->own.group, group); /* relaxed: not shared yet, or nobody's */
+    odi_store_relaxed(&group->own.group, group); /* relaxed: not shared yet, or no user is left */
 }
 
 static void move_to_unknown(odi_record *record)
@@ -50,7 +50,7 @@ odi_set odi_group_set(odi_group *group)
                      ODI_COUNTS_KNOWN_TO_GROUP, move_to_unknown};
 }
 
-/* ---- the newest of each queue and key ---- */
+/* ---- the newest record of each queue and key ---- */
 
 enum { PER_BUCKET = 4, MORE_BUCKET_BITS = 2, MOST_BUCKET_BITS = 24, HASH_BITS = 32 };
 
@@ -74,7 +74,7 @@ static void put_in_bucket(odi_group *group, odi_record *record)
     *bucket = record;
 }
 
-/* Where memory is short the buckets become longer. */
+/* Grows the hash table. If the allocation fails, the buckets become longer instead. */
 static void grow(odi_group *group)
 {
     uint32_t before = 1u << group->bucket_bits, bits = group->bucket_bits + MORE_BUCKET_BITS;
@@ -100,12 +100,12 @@ static void add_newest(odi_group *group, odi_record *record)
     if (group->newest >= (uint64_t)PER_BUCKET << group->bucket_bits)
         grow(group);
     group->newest++;
-    /* relaxed: a record that is in use keeps its queue */
+    /* relaxed: a record in use keeps its queue */
     record->hash = hash_of(odi_load_relaxed(&record->queue), odi_record_key(record));
     put_in_bucket(group, record);
 }
 
-/* It is one of the newest, or else nothing happens. Its queue may have done with it. */
+/* Removes the record if it is one of the newest. Its queue may no longer use it. */
 static void remove_newest(odi_group *group, odi_record *record)
 {
     odi_record **link = bucket_of(group, record->hash);
@@ -118,7 +118,7 @@ static void remove_newest(odi_group *group, odi_record *record)
     }
 }
 
-/* The newest record for a queue and key, or NULL. */
+/* Returns the newest record for a queue and key, or NULL. */
 static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
 {
     odi_record *record = *bucket_of(group, hash_of(queue, key));
@@ -129,7 +129,7 @@ static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
     return record;
 }
 
-/* ---- life ---- */
+/* ---- creation and release ---- */
 
 odi_group *od_group_create(void)
 {
@@ -137,7 +137,7 @@ odi_group *od_group_create(void)
 
     if (group == NULL)
         return NULL;
-    odi_lock_acquire(&group->watch.lock); /* who looks at its last generation holds this */
+    odi_lock_acquire(&group->watch.lock); /* a late reader of the memory's last group holds this lock */
     clear(group);
     group->given_up = false;
     group->entered_before = 0;
@@ -146,8 +146,8 @@ odi_group *od_group_create(void)
     return group;
 }
 
-/* Its records have drained and are their queues' to free. Under the lock, so that none is
- * freed while it is still in the chain (odi_group_forget comes first). */
+/* The group's records are empty, and their queues free them. Under the lock, so that no record is freed while
+ * it is still listed (odi_group_forget comes first). */
 static void disband_chain(odi_group *group, odi_record *record)
 {
     odi_record *next;
@@ -157,10 +157,10 @@ static void disband_chain(odi_group *group, odi_record *record)
         if (record == &group->own)
             continue;
         record->link_of_group = NULL;
-        odi_or_relaxed(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED); /* relaxed: L8 */
-        /* L8: from here on its queue may give it its next generation. */
+        odi_or_relaxed(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED); /* relaxed: L8 publishes it */
+        /* L8: from here on its queue may start its next generation. */
         odi_store_release(&record->group, (odi_group *)NULL, L8);
-        record->owner->reap(record); /* takes the queue's lock, calls nobody */
+        record->owner->reap(record); /* takes the queue's lock and calls no user code */
     }
 }
 
@@ -170,17 +170,17 @@ static void disband(odi_group *group)
     disband_chain(group, group->unknown);
     if (group->buckets != &group->first_bucket)
         free(group->buckets);
-    odi_and_relaxed(&group->own.counts, ~ODI_COUNTS_KNOWN_TO_GROUP); /* relaxed: nobody holds the group */
+    odi_and_relaxed(&group->own.counts, ~ODI_COUNTS_KNOWN_TO_GROUP); /* relaxed: no thread holds the group */
     clear(group);
 }
 
-/* A group that nobody holds goes when it is empty. Whoever sees that first does it. */
+/* Frees a released group when it is empty. The first thread that sees this frees it. */
 static void recycle_if_over(odi_group *group)
 {
     odi_set set = odi_group_set(group);
 
     odi_lock_acquire(&group->watch.lock);
-    /* Who owes the notifications comes here again. */
+    /* A thread that still has to call notifications comes here again. */
     bool over = group->given_up && group->watch.notifications == NULL && odi_set_is_empty(&set, true);
     if (over) {
         group->given_up = false;
@@ -199,12 +199,12 @@ void od_group_release(odi_group *group)
     recycle_if_over(group);
 }
 
-/* Far beyond what anybody counts by hand in a lifetime, and far below what the job count has room for. */
+/* More entries than a program can make in a lifetime, and far fewer than the count can hold. */
 #define MOST_ENTERED (ODI_COUNTS_OUTSTANDING >> 1)
 
 void od_group_enter(odi_group *group)
 {
-    /* relaxed: who holds the group has its fields; a group's own record is never closed */
+    /* relaxed: a holder of the group has its fields; a group's own record is never closed */
     uint64_t before = odi_add_relaxed(&group->own.counts, 1);
 
     if (ODI_UNLIKELY(!(before & ODI_COUNTS_KNOWN_TO_GROUP)))
@@ -214,7 +214,7 @@ void od_group_enter(odi_group *group)
                  (unsigned long long)MOST_ENTERED);
 }
 
-/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+/* Every check holds the lock. After this call it finds the record active and not empty. */
 ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
@@ -226,7 +226,8 @@ ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
     odi_lock_release(&group->watch.lock);
 }
 
-/* In a forked child: whether the leave is for an enter before the fork, which the child's waits do not count. */
+/* In a forked child: whether the leave belongs to an enter before the fork, which the child's waits do not
+ * count. */
 ODI_COLD static bool was_entered_before(odi_group *group)
 {
     odi_lock_acquire(&group->watch.lock);
@@ -238,7 +239,7 @@ ODI_COLD static bool was_entered_before(odi_group *group)
 
 void od_group_leave(odi_group *group)
 {
-    /* relaxed: only the caller's own enter must be in it */
+    /* relaxed: only the caller's own enter must be visible here */
     if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0)) {
         if (was_entered_before(group))
             return;
@@ -252,15 +253,14 @@ void od_group_leave(odi_group *group)
 
 bool odi_group_seems_empty(odi_group *group)
 {
-    /* relaxed, all: a hint. `last` may name a stale record: its job count is still a job count. */
+    /* relaxed, all: a hint. `last` may be a stale record, whose job count is still readable. */
     odi_record *last = odi_load_relaxed(&group->last);
 
     return odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0 &&
            (last == NULL || odi_counts_outstanding(odi_load_relaxed(&last->counts)) == 0);
 }
 
-/* For a newest record that a cancel or a barrier has closed: one that takes its place. Lock
- * held. */
+/* Replaces a newest record that a cancel or a barrier has closed. Lock held. */
 static odi_record *replace(odi_group *group, odi_record *newest, odi_record_maker *make)
 {
     /* relaxed, both: an open record of the group keeps its queue and key */
@@ -292,7 +292,7 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
             put(&group->records, record);
             add_newest(group, record);
         }
-    } else if (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) /* relaxed: it is begun anew under the lock */
+    } else if (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) /* relaxed: written under the lock */
         record = replace(group, record, make);
     if (record != NULL)
         odi_store_release(&group->last, record, L7);
@@ -303,7 +303,7 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
 void odi_group_forget(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    if (record->link_of_group != NULL) { /* NULL: the group was disbanded meanwhile */
+    if (record->link_of_group != NULL) { /* NULL: the group was disbanded in between */
         take_off(record);
         remove_newest(group, record);
     }
@@ -325,7 +325,7 @@ static void forget_what_waits(void *object)
     odi_group *group = object;
 
     group->watch.lock = (odi_lock){0};
-    group->watch.notifications = NULL; /* the parent makes them */
+    group->watch.notifications = NULL; /* the parent calls them */
     group->watch.waiters = NULL;       /* and wakes these */
     odi_store_relaxed(&group->watch.interested, 0); /* relaxed, all: one thread exists */
     clear(group);

@@ -1,18 +1,19 @@
-/* job.h — what the two words of an entry mean: which function, which context, whose.
+/* job.h — the two words of a job: its function, its context and its record.
  *
  *     code     plain:1 | far:1 | tag:14 | function:48
- *     context  the function's argument, or a Swift closure's captures; of a far tag
- *              more of it:16 | argument:48
+ *     context  the function's argument, or a Swift closure's captures; with a far tag
+ *              the tag's upper bits:16 | argument:48
  *
- * A job is a plain C function (called with its context as the argument) or a Swift closure
- * (called with its context in the context register, and released after it ran: the queue
- * holds the closure's own reference, so queueing it allocates nothing).
- * The tag names the submission record that the job is counted on; tag 0 is none. The first ones fit into
- * the code word. Further ones take the context's upper bits as well, which no address has; a context that
- * is no address, and has any of these, takes near tags alone.
+ * A job is a plain C function (called with its context as argument) or a Swift closure. A closure is called
+ * with its context in the context register and released afterwards. The job holds the closure's reference, so
+ * queueing a closure allocates nothing.
  *
- * Both convention attributes are clang's. Another compiler builds an engine for C users,
- * which refuses closures.
+ * The tag names the record (completion counter) on which the job is counted; tag 0 means none. Small tags fit
+ * into the code word. Larger tags also use the upper bits of the context, which are zero in an address. A
+ * context with nonzero upper bits takes only small tags.
+ *
+ * Both convention attributes belong to clang. Another compiler builds an engine for C programs, without
+ * closures.
  */
 #ifndef ODI_JOB_JOB_H
 #define ODI_JOB_JOB_H
@@ -38,7 +39,7 @@ typedef void odi_function(void *context);
 #define ODI_JOB_TAG_SHIFT 48
 #define ODI_JOB_NEAR_BITS 14
 #define ODI_JOB_NEAR_TAGS (1u << ODI_JOB_NEAR_BITS)
-#define ODI_JOB_FAR ODI_JOB_NEAR_TAGS /* beside the tag in the code word */
+#define ODI_JOB_FAR ODI_JOB_NEAR_TAGS /* set in the tag field of the code word */
 #define ODI_JOB_CODE_MASK ((UINT64_C(1) << ODI_JOB_TAG_SHIFT) - 1)
 
 static inline odi_entry odi_job_plain(odi_function *function, void *context, uint32_t tag)
@@ -68,7 +69,7 @@ static inline bool odi_job_takes_tag(odi_entry job, uint32_t tag)
     return tag < ODI_JOB_NEAR_TAGS || job.context <= ODI_JOB_CODE_MASK;
 }
 
-/* The job takes the tag. */
+/* Returns the job with the tag. */
 static inline odi_entry odi_job_with_tag(odi_entry job, uint32_t tag)
 {
     uint64_t far = (uint64_t)ODI_JOB_FAR << ODI_JOB_TAG_SHIFT, near = tag & (ODI_JOB_NEAR_TAGS - 1);
@@ -83,20 +84,19 @@ static inline odi_entry odi_job_with_tag(odi_entry job, uint32_t tag)
     return job;
 }
 
-/* A job of an object that must know when its job is over, whether it ran or was discarded: a
- * closure of C's own. */
+/* A job of an object that needs to know when its job has run or was discarded: a closure in C. */
 typedef struct odi_owned odi_owned;
 typedef struct {
     void (*call)(odi_owned *owned);
-    void (*done)(odi_owned *owned); /* once, after the call or instead of it: the last use */
+    void (*done)(odi_owned *owned); /* called once, after the call or instead of it: the last use */
 } odi_owned_kind;
 struct odi_owned {
     const odi_owned_kind *kind;
 };
 
-/* The function of all such jobs. Each object that names it brings it along, and the linker keeps one: an
- * archive's member is not drawn by what is merely weak and defined in another, and the first timer's
- * call went to address 0. */
+/* The function of all owned jobs. Each object file that uses it defines it weakly, and the linker keeps one
+ * copy. A weak definition in one archive member only would not be linked: the first timer's call would go to
+ * address 0. */
 __attribute__((weak)) void odi_job_call_owned(void *raw)
 {
     odi_owned *owned = raw;
@@ -111,7 +111,7 @@ static inline odi_entry odi_job_owned(odi_owned *owned)
 
 static inline bool odi_job_calls(odi_entry job, odi_function *function)
 {
-    return job.code & ODI_JOB_PLAIN && function != NULL && /* NULL: the layer above is not there */
+    return job.code & ODI_JOB_PLAIN && function != NULL && /* NULL: the program has no Swift layer */
            (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)function;
 }
 
@@ -121,21 +121,21 @@ static inline bool odi_job_is_owned(odi_entry job)
 }
 
 #ifdef ODI_SWIFT_CLOSURES
-/* The Swift runtime's, where there is one: absent from programs written in C alone. */
+/* The Swift runtime's function; absent from programs in C alone. */
 extern void swift_release(void *object) __attribute__((weak, visibility("default")));
 typedef __attribute__((swiftcall)) void odi_closure(
     __attribute__((swift_context)) void *captures);
 #endif
 
-/* The tasks of the layer above, where there is one: a plain job whose function is od_task_run
- * owns its context, and has it told when it will never run. So do the jobs of its language's own
- * tasks, which then run elsewhere. */
+/* Tasks of the Swift layer, if present. A plain job whose function is od_task_run owns its context, and
+ * od_task_discard is called if the job will never run. Executor jobs work in the same manner with
+ * od_executor_run and od_executor_discard. */
 extern void od_task_run(void *task) __attribute__((weak));
 extern void od_task_discard(void *task) __attribute__((weak));
 extern void od_executor_run(void *job) __attribute__((weak));
 extern void od_executor_discard(void *job) __attribute__((weak));
 
-/* Gives up the captures of a job, or tells its object, after it has run or instead of it. */
+/* Releases a job's captures, or notifies its object, after it has run or instead. */
 static inline void odi_job_release(odi_entry job)
 {
     if (odi_job_is_owned(job)) {
@@ -149,7 +149,7 @@ static inline void odi_job_release(odi_entry job)
 #endif
 }
 
-/* Gives up a job that will never run. */
+/* Discards a job that will never run. */
 static inline void odi_job_discard(odi_entry job)
 {
     if (odi_job_calls(job, od_task_run))
@@ -160,7 +160,7 @@ static inline void odi_job_discard(odi_entry job)
         odi_job_release(job);
 }
 
-/* Calls a job's function on the calling thread; its captures stay. */
+/* Calls a job's function on the calling thread without releasing its captures. */
 static inline void odi_job_call(odi_entry job)
 {
     uintptr_t code = (uintptr_t)(job.code & ODI_JOB_CODE_MASK);
@@ -175,7 +175,7 @@ static inline void odi_job_call(odi_entry job)
     ((odi_function *)code)(context);
 }
 
-/* Runs a job on the calling thread and gives up its captures. */
+/* Runs a job on the calling thread and releases its captures. */
 static inline void odi_job_run(odi_entry job)
 {
     odi_job_call(job);

@@ -1,8 +1,5 @@
-/* label.h — a job with its record's tag on it. A job that does not take one travels in a wrapping, whose tag says
- * so.
- *
- * Threads  anyone.
- */
+/* label.h — sets and takes the record's tag of a job. A job that cannot hold the tag travels in an allocated
+ * wrapper, which has a special tag. Any thread may call these functions. */
 #ifndef ODI_JOB_LABEL_H
 #define ODI_JOB_LABEL_H
 
@@ -12,7 +9,8 @@
 
 bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled);
 
-/* The job with its record's tag, or wrapped. False: memory is short, nothing happened. */
+/* Sets the record's tag in the job, or wraps the job. Returns false, and changes nothing, if an allocation
+ * fails. */
 static inline bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
 {
     if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
@@ -21,10 +19,10 @@ static inline bool odi_record_label(odi_record *record, odi_entry job, odi_entry
     return true;
 }
 
-/* The record that a labelled job is of; the job stays labelled. NULL: of none. */
+/* Returns the record of a tagged job, which stays tagged, or NULL if it has none. */
 odi_record *odi_record_of_job(odi_entry job);
 
-/* Undoes odi_record_label: the record that a labelled job is of, and the job as it was. */
+/* Undoes odi_record_label: returns the record and restores the untagged job. */
 odi_record *odi_record_unlabel(odi_entry *job);
 
 #pragma GCC visibility pop

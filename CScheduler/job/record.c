@@ -5,16 +5,17 @@
 
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
 
-/* Where there is no address space for all of them. */
+/* Minimum table size, tried last if address space is scarce. */
 #define FEWEST_RECORDS (1u << 12)
 
-enum { NEW_AT_ONCE = 32 }; /* a page of them */
+enum { NEW_AT_ONCE = 32 }; /* one page of records */
 
 odi_record *odi_record_table;
 
 static odi_free_list free_records = ODI_FREE_LIST_FOR(odi_record);
 
-/* Places that are in no use, are not on the list and so cover what is reserved: those never used, and records withheld from it. */
+/* Protects the numbers below. `unused` counts entries outside the free list that cover reserves: never-used
+ * entries and withheld records. */
 static odi_lock table_lock;
 static uint32_t table_used = ODI_TAG_FIRST, table_places, withheld_count, reserved;
 static odi_record *withheld;
@@ -33,12 +34,13 @@ static bool make_table(void)
     return odi_record_table != NULL;
 }
 
-/* One that no late submitter counts on. */
+/* Takes a free record on which no late submitter counts. */
 static odi_record *take_free(void)
 {
     odi_record *late = NULL, *record;
 
-    /* L5: who has taken his count back has noted whom it was of. Who waited for it did so before the record was freed. */
+    /* L5: a submitter has noted the record's queue and group before it takes its count back. Waits for that
+     * happened before the record was freed. */
     while ((record = odi_free_list_take(&free_records)) != NULL &&
            odi_counts_outstanding(odi_load_acquire(&record->counts, L5)) > 0) {
         record->next_of_queue = late;
@@ -80,7 +82,7 @@ void odi_records_unreserve(void)
     odi_lock_release(&table_lock);
 }
 
-/* Lock held. */
+/* Takes an entry of the table. Lock held. */
 static odi_record *take_unused(bool *reserve)
 {
     odi_record *record = withheld;
@@ -101,7 +103,7 @@ static odi_record *take_unused(bool *reserve)
     return record;
 }
 
-/* From behind the list, with a page of others that go to it. */
+/* Takes a new record from the table, and puts a page of further records on the free list. */
 static odi_record *take_new(bool *reserve)
 {
     odi_lock_acquire(&table_lock);
@@ -112,7 +114,8 @@ static odi_record *take_new(bool *reserve)
     return record;
 }
 
-/* The next life or generation begins: L5 carries its fields. False: counts of the last one are outstanding. */
+/* Opens the count for the next lifetime or generation; L5 publishes the record's fields. Returns false if
+ * counts of the last one are outstanding. */
 static bool open_counts(odi_record *record, uint64_t known)
 {
     uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
@@ -136,10 +139,12 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
         odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
         odi_store_relaxed(&record->group, group);
         odi_store_relaxed(&record->key, key);
-        odi_store_release(&record->queue, queue, L5); /* behind what tells it from another of the same queue */
-        odi_store_relaxed(&record->flags, flags); /* none is added once it is open: a late count for this queue goes by them */
+        odi_store_release(&record->queue, queue, L5); /* after the fields that tell it from another record of
+                                                         the same queue */
+        odi_store_relaxed(&record->flags, flags); /* later flags are never added to an open record before
+                                                     this: a late count for this queue uses them */
         if (record->owner != owner)
-            record->owner = owner; /* a late look at a record is not disturbed */
+            record->owner = owner; /* avoids a write that would disturb a late reader */
         record->next_of_queue = record->next_of_group = NULL;
         record->link_of_queue = record->link_of_group = NULL;
         record->next_former = record->first_former = record->last_former = NULL;
@@ -147,33 +152,33 @@ odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group 
         record->next_of_bucket = NULL;
         if (ODI_LIKELY(open_counts(record, ODI_COUNTS_KNOWN)))
             return record;
-        odi_record_free(record); /* a late submitter has come meanwhile */
+        odi_record_free(record); /* a late submitter has counted on it in between */
     }
 }
 
 void odi_record_free(odi_record *record)
 {
-    /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
+    /* relaxed: a holder of a stale record sees this or a later flag, and looks the record up again. */
     odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
     odi_free_list_give(&free_records, record);
 }
 
-/* Stale until its job count is open: nobody reserves counts of it before, and a late submitter
- * either counts before, which is found, or on an open job count and with the new flags. */
+/* The record stays stale until its count is open, so no thread reserves counts before. A late submitter
+ * counts before, which is detected, or on the open count with the new flags. */
 bool odi_record_renew(odi_record *record, uint32_t flags)
 {
-    if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0) /* relaxed: asked again */
+    if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0) /* relaxed: rechecked by open_counts */
         return false;
-    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: L5 */
+    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: L5 publishes it */
     bool open = open_counts(record, 0);
-    /* relaxed: its group's lock, or its queue's */
+    /* relaxed: under its group's lock, or its queue's */
     odi_store_relaxed(&record->flags, open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE);
     return open;
 }
 
-/* ---- former generations ---- */
+/* ---- retired records ---- */
 
-/* Who is passed over goes to the end, so that one job that runs for long is in nobody's way. */
+/* A retired record that cannot restart goes to the end, so that one long job does not block the others. */
 enum { FORMERS_ASKED = 4 };
 
 static void join_line(odi_record *newest, odi_record *former)
@@ -211,7 +216,7 @@ odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record 
     return NULL;
 }
 
-/* ---- waiting ---- */
+/* ---- emptiness ---- */
 
 odi_record *odi_record_next_of_queue(odi_record *record)
 {
@@ -236,7 +241,8 @@ void odi_record_end_watch(odi_record *record)
 {
     uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
 
-    if (odi_counts_outstanding(counts) == 0) /* relaxed: the job that emptied it has seen who watched, and tells */
+    if (odi_counts_outstanding(counts) == 0) /* relaxed: the job that emptied it has read the watchers, and
+                                                notifies them */
         (void)odi_cas_relaxed(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED);
 }
 
@@ -253,9 +259,9 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
     return false;
 }
 
-/* The chains are given up, here and by queues and groups: another thread may have been changing
- * them. A record with jobs may be that of a job around the fork, and serves no more, nor does it in this
- * child's children, whom it looks to as if it had jobs for ever. */
+/* Resets all records in a forked child, where another thread may have been changing the lists. A record with
+ * jobs may belong to a job around the fork. It is not reused, neither here nor in later children, where it
+ * also appears to have jobs. */
 void odi_records_forked(void)
 {
     odi_record *record;
@@ -272,7 +278,7 @@ void odi_records_forked(void)
         odi_store_relaxed(&record->counts, serves ? ODI_COUNTS_OUTSTANDING / 2 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
         record->cancel_lock = (odi_lock){0};
         if (!serves) {
-            record->tag = i; /* another thread may have been about to say so */
+            record->tag = i; /* another thread may have been about to set it */
             odi_record_free(record);
         }
     }

@@ -1,37 +1,37 @@
-/* record.h — whose a job is: the submission record {queue, group, band} behind its tag, and
- * the record's job count of how many jobs are outstanding, which job/count.h changes.
+/* record.h — submission records: the completion counter of a queue, group and band, found through a job's
+ * tag.
  *
- * cancelAll, suspension and waiting act on records, never on queued jobs. A record's memory
- * is never unmapped or reused as anything else, so whoever looks at it late sees a stale
- * record and finds out by looking again.
+ * A record counts the outstanding jobs; job/count.h changes the count. Cancellation, suspension and waiting
+ * work on records, never on queued jobs. A record's memory is never unmapped or used for another type. A late
+ * read sees a stale record, and the reader detects this by a second read.
  *
  * Owns     the table of records and their tags.
  * Never    knows queues or groups beyond their addresses.
- * Threads  the queries: anyone. new, free: anyone, under the lock of the queue that the
- *          record is of.
+ * Threads  queries: any thread. new, free: any thread, under the lock of the record's queue.
  *
- * The job count is one word: known to the queue (1) | known to the group (1) | watched (1) | closed (1) |
- * outstanding (60). Closing is a read-modify-write too: it divides the submissions into those that a
- * cancel counted and those that go to the queue's next record.
+ * The job count is one word of five fields, with their bits: active in the queue (1), active in the group
+ * (1), watched (1), closed (1), outstanding (60). Closing is a read-modify-write as well. It divides
+ * submissions into those that a cancel has counted and those that go to the queue's next record.
  *
- * A queue (a group) is empty when no record that it knows has jobs outstanding. Who looks for that
- * makes empty records unknown, under the queue's (the group's) lock; whoever counts a job on a record
- * that is unknown makes it known again, under that lock, before the job is submitted. So a look that
- * finds nothing known but one record, and that one empty, has met a moment at which all were.
+ * A queue or group is empty if none of its active records has outstanding jobs. A check for emptiness
+ * deactivates empty records, under the lock of the queue or group. A thread that counts a job on an inactive
+ * record activates it again under that lock, before it submits the job. A check that finds at most one active
+ * record, which is empty, has therefore found a moment at which all were empty.
  *
- * A submitter may count on a record that it found before a cancel, however late. So a
- * cancelled record serves its own queue, group and band again, where a late count is a
- * submission like any other; it is freed when its queue or group is over, which is not while
- * a submission to them is under way. Who takes another one's record for his, or a closed one for open, takes
- * his count back: until then that record begins neither a generation nor another life, so that a count is of
- * one life, and the last to tell the job count knows who watches.
+ * A submitter may count on a record that it found long before a cancel. A cancelled record is therefore
+ * reused only for its own queue, group and band, for which a late count is an ordinary submission. The record
+ * is freed when its queue or group is freed, which does not happen during a submission.
  *
- * Edges    L1  complete -> outstanding's readers   release/acquire   what the bodies wrote
+ * A submitter that finds another queue's record, or a closed one, takes its count back. Until then that
+ * record starts no new generation and serves no other queue. A count thus belongs to one lifetime, and the
+ * thread that makes the count zero knows the watchers.
+ *
+ * Edges    L1  complete -> outstanding's readers   release/acquire   the jobs' writes
  *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
  *                                                                    count, or the submitter
  *                                                                    the flag
- *          L5  new -> count, and a look at whose   release/acquire   the record's fields
- *              it is
+ *          L5  new -> count, and a check of its    release/acquire   the record's fields
+ *              queue and group
  */
 #ifndef ODI_JOB_RECORD_H
 #define ODI_JOB_RECORD_H
@@ -50,48 +50,49 @@ struct odi_team;
 struct odi_group;
 typedef struct odi_record odi_record;
 
-/* What a record needs from above: the queue that it is of. */
+/* Functions that a record's queue provides. */
 typedef struct {
-    /* A worker met a job of a record that is diverted: it belongs in the queue's line. */
+    /* Called by a worker with a job of a diverted record: puts the job into the queue's wait queue. */
     void (*divert)(odi_record *record, odi_entry job);
-    /* The outstanding count of this watched record of the queue fell to zero: it may be in its
-     * next generation by now. */
+    /* The outstanding count of this watched record has become zero. The record may be in its next generation
+     * by now. */
     void (*drained)(void *queue, odi_record *record);
-    /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
+    /* The record has lost its group and is freed as soon as it is empty. Called under the group's lock. */
     void (*reap)(odi_record *record);
-    /* Begins a cancelled record's next generation (odi_record_renew). Under its group's lock. */
+    /* Starts a cancelled record's next generation (odi_record_renew). Called under its group's lock. */
     bool (*renew)(odi_record *record);
-    /* Makes the record known to its queue, which somebody counts a job for. No lock is held. */
+    /* Activates the record in its queue, because a job is counted on it. No lock is held. */
     void (*know)(odi_record *record);
 } odi_record_owner;
 
 enum {
-    ODI_RECORD_CANCELLED = 1, /* what has not started is discarded; never taken back */
-    ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's line: limited, suspended … */
-    ODI_RECORD_STALE = 4,     /* no longer to be found: its queue or group has another */
-    ODI_RECORD_ORPHANED = 8   /* its group is over: freed when it is empty */
+    ODI_RECORD_CANCELLED = 1, /* jobs that have not started are discarded; never cleared in a generation */
+    ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's wait queue: limited, suspended … */
+    ODI_RECORD_STALE = 4,     /* no longer found: its queue or group has another record */
+    ODI_RECORD_ORPHANED = 8   /* its group is freed: the record is freed when it is empty */
 };
 
 struct odi_record {
-    /* Read by every submission and every start; written when a queue changes its mind. */
+    /* Read by every submission and every start of a job; rarely written. */
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
-    uint32_t tag; /* its place in the table, in every generation */
+    uint32_t tag; /* its index in the table, in every generation */
     odi_atomic(uint32_t) key; /* band, and ODI_KEY_BARRIER */
-    uint32_t hash;            /* of queue and key, as its group finds it: see group.c */
+    uint32_t hash;            /* hash of queue and key, for its group: see group.c */
     odi_atomic(struct odi_team *) team;
     odi_atomic(void *) queue;
-    odi_atomic(struct odi_group *) group; /* NULL: none */
-    const odi_record_owner *owner; /* the same in every generation */
+    odi_atomic(struct odi_group *) group; /* NULL: no group */
+    const odi_record_owner *owner; /* equal in every generation */
     odi_record *next_of_queue;   /* under the queue's lock */
-    odi_record **link_of_queue;  /* what points here in that chain; under the queue's lock */
+    odi_record **link_of_queue;  /* the pointer to this record in that list; under the queue's lock */
 
     /* Written by every submission and at the end of every run. */
     ODI_LINE_ALIGNED odi_atomic(uint64_t) counts;
     odi_record *next_of_group, **link_of_group; /* under the group's lock */
-    odi_lock cancel_lock; /* orders cancels with the starts and ends that meet them */
-    uint32_t outside;     /* jobs running on threads that are no workers; under the cancel lock */
+    odi_lock cancel_lock; /* orders cancels with concurrent starts and ends */
+    uint32_t outside;     /* inline jobs, outside a worker's run; under the cancel lock */
     odi_record *next_former, *first_former, *last_former; /* see odi_record_serve_again */
-    odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c; and the chain of free records */
+    odi_record *next_of_bucket; /* under the group's lock: see group.c; also the link of the list of free
+                                   records */
 };
 
 #define ODI_COUNTS_KNOWN_TO_QUEUE (UINT64_C(1) << 63)
@@ -101,13 +102,13 @@ struct odi_record {
 #define ODI_COUNTS_CLOSED (UINT64_C(1) << 60)
 #define ODI_COUNTS_OUTSTANDING (ODI_COUNTS_CLOSED - 1)
 
-/* A record is for one band, and for barriers or for jobs that are none. */
+/* A record's key: its band, and whether its jobs are barriers. */
 #define ODI_KEY_BAND 7u
 #define ODI_KEY_BARRIER 8u
 
 static inline uint32_t odi_record_key(odi_record *record)
 {
-    return odi_load_relaxed(&record->key); /* relaxed: see odi_record_is */
+    return odi_load_relaxed(&record->key); /* relaxed: rechecked by odi_record_is */
 }
 
 static inline uint32_t odi_record_band(odi_record *record)
@@ -115,45 +116,45 @@ static inline uint32_t odi_record_band(odi_record *record)
     return odi_record_key(record) & ODI_KEY_BAND;
 }
 
-/* For somebody whose jobs must not be refused: of the records that there is memory for one is his, until he makes it
- * (`reserve`) or gives it back. False: memory is short. */
+/* Reserves memory for one record, for a caller whose jobs must not be refused. The reserve lasts until the
+ * caller uses it (`reserve`) or returns it. Returns false if an allocation fails. */
 bool odi_records_reserve(void);
 void odi_records_unreserve(void);
 
-/* A record with an empty job count and these flags, or NULL when memory is short. `reserve`: whether the caller has one reserved, which
- * is his no more where there was no other; NULL: he has none. */
+/* Returns a record with an empty job count and these flags, or NULL if an allocation fails. `reserve`:
+ * whether the caller has a reserved record. It becomes false if the reserve was needed. NULL: no reserve. */
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
                            uint32_t key, uint32_t flags, const odi_record_owner *owner, bool *reserve);
-/* It is empty, and its job count closed by who found that. */
+/* Frees an empty record whose job count is closed. */
 void odi_record_free(odi_record *record);
 
-/* Begins the next generation of a cancelled record, with these flags, as what it was. False: jobs
- * or late counts of its last one are outstanding. Under its queue's lock. */
+/* Starts the next generation of a cancelled record, with these flags and its old queue, group and key.
+ * Returns false if jobs or late counts of the last generation are outstanding. Under its queue's lock. */
 bool odi_record_renew(odi_record *record, uint32_t flags);
 
-/* Of the records for one queue, group and key, the newest is the one to be found. Those that
- * cancels have closed before stand in its line, the oldest first, to serve again when their jobs
- * have been discarded: there may be thousands, so that nobody walks along it. Under the group's
- * lock, or without one the queue's.
+/* Only the newest record of a queue, group and key can be found. Records that cancels have closed wait in the
+ * newest record's list of retired records, oldest first, until their jobs are discarded. The list may have
+ * thousands of entries, so no thread walks it. Under the group's lock, or without a group the queue's lock.
  *
- * The newest, or one from its line, in the next generation that `renew` begins: it is the newest from
- * here on. NULL: their jobs are outstanding. */
+ * Returns the newest record, or a retired one, in a generation that `renew` starts; it is the newest from
+ * here on. Returns NULL if their jobs are outstanding.
+ */
 odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record *record));
 
-/* A record that was not in the line takes the place of the newest, which goes to its end. */
+/* Replaces the newest record by one that was not retired; the former newest goes to the end of the list. */
 void odi_record_succeed(odi_record *successor, odi_record *newest);
 
-/* Tags that mean something else than a record: label.h's, and jobs that the engine submits to itself, which are
- * not counted and not reported. */
+/* Tags with other meanings: label.h's wrapper, and internal jobs of the engine, which are neither counted nor
+ * reported. */
 #define ODI_TAG_WRAPPED 1u
 #define ODI_TAG_INTERNAL 2u
-#define ODI_TAG_FIRST 3u /* of a record */
+#define ODI_TAG_FIRST 3u /* first tag of a record */
 
 /* Constant once the first record exists. */
 #define ODI_RECORDS (1u << 21)
 extern odi_record *odi_record_table;
 
-/* The record behind a tag that is neither 0 nor one that means something else. */
+/* Returns the record of a tag that belongs to a record. */
 static inline odi_record *odi_record_of(uint32_t tag)
 {
     return &odi_record_table[tag];
@@ -164,32 +165,33 @@ static inline uint64_t odi_counts_outstanding(uint64_t counts)
     return counts & ODI_COUNTS_OUTSTANDING;
 }
 
-/* Whether a record is still what it was looked up as. Asked again after the count, with L2's fence between; a record
- * that changes hands is marked stale before. L5: who meets the new queue meets its group, too. */
+/* Whether a record still belongs to this queue and group. The caller asks again after the count, with L2's
+ * fence between. A record is marked stale before it changes its queue. L5: a reader of the new queue also
+ * reads its group. */
 static inline bool odi_record_is(odi_record *record, void *queue, struct odi_group *group)
 {
     return odi_load_acquire(&record->queue, L5) == queue &&
            odi_load_relaxed(&record->group) == group; /* relaxed: L5 stands before it */
 }
 
-/* Whether the record is empty. With `watching`, whoever ends its last job tells otherwise. */
+/* Whether the record is empty. With `watching`, a nonempty record is watched, and its last job notifies. */
 bool odi_record_is_empty(odi_record *record, bool watching);
 
-/* What was watched is empty: the watch is over, and the watchers, who look again, decide whether to watch on. */
+/* Ends the watch of an empty record. The watchers check again and decide whether to watch further. */
 void odi_record_end_watch(odi_record *record);
 
-/* Makes an empty record unknown to its queue or group, `known`. False: it is not empty, and with
- * `watching` it is watched. Under that one's lock. */
+/* Deactivates an empty record in its queue or group (`known`). Returns false if it is not empty; with
+ * `watching` it is then watched. Under that queue's or group's lock. */
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching);
 
-/* How a set of records is walked. */
+/* Returns the next record of a set. */
 typedef odi_record *odi_record_walk(odi_record *record);
 
 odi_record *odi_record_next_of_queue(odi_record *record);
 odi_record *odi_record_next_of_group(odi_record *record);
 
-/* In a forked child: nothing is outstanding here, the parent runs it, and the queues and groups
- * have no records yet. */
+/* In a forked child: resets all records. Outstanding jobs belong to the parent, and queues and groups have no
+ * records yet. */
 void odi_records_forked(void);
 
 #pragma GCC visibility pop

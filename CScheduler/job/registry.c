@@ -1,9 +1,8 @@
-/* registry.c — what a queue of the layer above has not finished.
+/* registry.c — registries of live objects for the Swift layer.
  *
- * Eight shards, each with a lock, a table of objects and, through its free places, a list. Whose
- * place was given up last comes first: a place that is used again is in somebody's cache. Objects
- * that follow each other in memory are on different shards, so that a thread that adds and threads
- * that remove seldom meet.
+ * A registry has eight shards, each with a lock, a table of objects and a free list through the table. The
+ * entry freed last is reused first, because it is likely in a cache. Objects adjacent in memory use different
+ * shards, so that a thread that adds and threads that remove rarely contend.
  */
 #include "include/od_registry.h"
 
@@ -18,26 +17,26 @@ enum {
     SHARD_BITS = 3,
     SHARDS = 1 << SHARD_BITS,
     FIRST_CAPACITY = 16,
-    KEPT_CAPACITY = 512, /* a table that is larger goes when its shard is empty */
+    KEPT_CAPACITY = 512, /* a larger table is freed when its shard is empty */
 };
 
-/* A place: an object, or the next free place and a bit that says so. */
+/* A table entry is an object's address, or the next free entry's index with the lowest bit set. */
 typedef struct {
     ODI_LINE_ALIGNED odi_lock lock;
     uint32_t count;
-    uint32_t free;     /* the place given up last, from 1; 0: none */
-    uint32_t used;     /* places that were ever taken since the table was made */
+    uint32_t free;     /* the entry freed last, counted from 1; 0: none */
+    uint32_t used;     /* entries ever taken since the table was made */
     uint32_t capacity;
     uintptr_t *places;
 } shard;
 
 struct odi_registry {
     shard shards[SHARDS];
-    od_registry *next, **link; /* all registries of the process */
+    od_registry *next, **link; /* list of all registries of the process */
 };
 
-/* Forks between the process's first forebear and the process, modulo 16: part of each place, whose bits from 40 on are
- * the caller's. A place that the parent gave out means nothing in a forked child. */
+/* Number of forks from the first process to this one, modulo 16, stored in each handle. The caller may use
+ * the handle's bits from 40 on. A parent's handle thus means nothing in a forked child. */
 enum { FORKS_SHIFT = 36, FORKS_MASK = 15 };
 static uint64_t forks_since;
 
@@ -121,7 +120,7 @@ bool od_registry_remove(od_registry *registry, uint64_t place)
     bool is_empty;
 
     if (ODI_UNLIKELY((place >> FORKS_SHIFT & FORKS_MASK) != (forks_since & FORKS_MASK)))
-        return true; /* the parent's */
+        return true; /* the parent's entry */
     odi_lock_acquire(&here->lock);
     here->places[index - 1] = (uintptr_t)here->free << 1 | 1;
     here->free = index;
@@ -148,8 +147,8 @@ size_t od_registry_count(od_registry *registry)
     return count;
 }
 
-/* All shards at once, from the first to the last: what is counted one after another may have moved on
- * from a shard that is still to be looked at to one that was. */
+/* Holds all shards' locks at once: an entry counted one shard at a time could move from an unread shard to a
+ * read one. */
 bool od_registry_is_empty(od_registry *registry)
 {
     uint32_t held = 0;
@@ -190,8 +189,8 @@ static void after_in_parent(void)
     odi_lock_release(&all_lock);
 }
 
-/* Another thread may have been changing a shard: its table stays the parent's, and its list begins empty. A shard
- * that was never used, and that nobody was in, is not written. */
+/* Another thread may have been changing a shard: its table stays the parent's, and the child's shard starts
+ * empty. A shard that was never used is not written. */
 static void after_in_child(void)
 {
     for (od_registry *each = all; each != NULL; each = each->next) {

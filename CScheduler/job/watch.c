@@ -11,10 +11,10 @@ struct odi_notification {
     void *context;
 };
 
-/* ---- whether it is empty: lock held ---- */
+/* ---- emptiness: lock held ---- */
 
-/* `last` is the one record that may be known, of those looked at: it was empty when the others were
- * unknown already. */
+/* Whether the set is empty. `last` is the one record that may still be active among those read so far. It was
+ * empty when the others were already inactive. */
 bool odi_set_is_empty(const odi_set *set, bool watching)
 {
     odi_record *last = NULL, *next;
@@ -58,17 +58,17 @@ static void take_off(odi_watch_waiter *waiter)
         waiter->next->link = waiter->link;
 }
 
-/* ---- a moment ---- */
+/* ---- an empty moment ---- */
 
-static uint64_t forks; /* of this process since the first of its line */
+static uint64_t forks; /* number of forks from the first process to this one */
 
 void odi_watches_forked(void)
 {
     forks++;
 }
 
-/* False: one of them has forked, and this is the child. The others are the parent's to make, and so is
- * whoever waits. */
+/* Calls the notifications. Returns false in the child, if one of them has forked: the remaining notifications
+ * and all waiters belong to the parent. */
 static bool notify(odi_notification *due)
 {
     uint64_t before = forks;
@@ -85,7 +85,7 @@ static bool notify(odi_notification *due)
     return true;
 }
 
-/* Lock held; releases it. A waiter whose deadline comes meanwhile takes itself off the chain. */
+/* Releases the waiters. Lock held; releases it. A waiter whose deadline passes in between removes itself. */
 static void release(odi_watch *watch, odi_watch_waiter **first)
 {
     while (*first != NULL) {
@@ -95,7 +95,7 @@ static void release(odi_watch *watch, odi_watch_waiter **first)
         bool more = *first != NULL;
         bool sleeps = odi_add_release(&waiter->released, ODI_WATCH_RELEASED, L10) & ODI_WATCH_SLEEPS;
         odi_lock_release(&watch->lock);
-        /* `waiter` may be gone by now; the futex call uses its address alone. */
+        /* `waiter` may be gone by now; the futex call uses its address only. */
         if (sleeps && odi_futex_wake(&waiter->released, 1) > 0)
             odi_woke_a_sleeper = true;
         if (!more)
@@ -105,7 +105,8 @@ static void release(odi_watch *watch, odi_watch_waiter **first)
     odi_lock_release(&watch->lock);
 }
 
-/* Lock held; releases it. Whoever is interested by now began before this moment. */
+/* Ends all waits: notifications first, then waiters. Lock held; releases it. Every listed waiter began before
+ * this moment. */
 static void meet(odi_watch *watch)
 {
     odi_notification *due = watch->notifications;
@@ -127,7 +128,7 @@ static void meet(odi_watch *watch)
     release(watch, &first);
 }
 
-/* Lock held; releases it. */
+/* Ends the waits if the set is empty. Lock held; releases it. */
 static void signal_empty(odi_watch *watch, bool empty)
 {
     bool interested = somebody_is_interested(watch);
@@ -140,16 +141,16 @@ static void signal_empty(odi_watch *watch, bool empty)
     odi_lock_release(&watch->lock);
 }
 
-/* Before a record is watched: whoever drains one that is sees the interest, which its job count's L1
- * carries. Lock held. */
+/* Sets the interest before a record is watched. The thread that empties a watched record then sees the
+ * interest, by L1 on the record's job count. Lock held. */
 static void show_interest(odi_watch *watch)
 {
-    odi_store_relaxed(&watch->interested, 1); /* relaxed: L1 */
+    odi_store_relaxed(&watch->interested, 1); /* relaxed: L1 carries it */
 }
 
 void odi_watch_changed(const odi_set *set)
 {
-    if (odi_load_relaxed(&set->watch->interested) == 0) /* relaxed: L1 */
+    if (odi_load_relaxed(&set->watch->interested) == 0) /* relaxed: L1 carries it */
         return;
     odi_lock_acquire(&set->watch->lock);
     signal_empty(set->watch, odi_set_is_empty(set, true));
@@ -180,8 +181,8 @@ bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter)
 
 bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns)
 {
-    while (!odi_watch_is_released(waiter)) { /* ended by: release, or the deadline */
-        odi_or_relaxed(&waiter->released, ODI_WATCH_SLEEPS); /* relaxed: the kernel compares */
+    while (!odi_watch_is_released(waiter)) { /* ended by release, or at the deadline */
+        odi_or_relaxed(&waiter->released, ODI_WATCH_SLEEPS); /* relaxed: the kernel rechecks it */
         if (odi_futex_wait(&waiter->released, ODI_WATCH_SLEEPS, deadline_ns) == ODI_FUTEX_TIMED_OUT)
             return odi_watch_is_released(waiter);
     }

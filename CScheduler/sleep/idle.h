@@ -3,8 +3,8 @@
  * Workers that find no work sleep on one futex word. A submitter that has published work reads one word and
  * usually returns. If a worker sleeps and none searches, the submitter wakes one worker.
  *
- * The token ensures that only one worker searches. The token is free, on its way to a woken sleeper, or held by a searcher. While it is not
- * free, no other worker is woken. A searcher that finds work returns the token
+ * The token ensures that only one worker searches. The token is free, on its way to a woken sleeper, or held
+ * by a searcher. While it is not free, no other worker is woken. A searcher that finds work returns the token
  * and searches once more. It is responsible for work that was published while it held the token.
  *
  * States of the token     NONE -> FLYING   signal: a sleeper will pick it up

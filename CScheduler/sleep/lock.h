@@ -2,11 +2,10 @@
  * code. Unlike a pthread mutex it is valid when zeroed, and can be reset in a forked child.
  *
  * A release is a plain store followed by a load of the sleepers' mark. The sleeper pays for the order of the
- * two with a heavy fence. This is Dekker's
- * handshake in asymmetric form (Dice, Huang and Yang, "Asymmetric Dekker
- * synchronization", 2001). A releasing thread therefore reads the lock after another thread may have acquired
- * it, so the memory must still be a lock. A thread that frees the memory around the lock releases it by
- * odi_lock_release_last.
+ * two with a heavy fence. This is Dekker's handshake in asymmetric form (Dice, Huang and Yang, "Asymmetric
+ * Dekker synchronization", 2001). A releasing thread therefore reads the lock after another thread may have
+ * acquired it, so the memory must still be a lock. A thread that frees the memory around the lock releases it
+ * by odi_lock_release_last.
  *
  * Any running thread may take a free lock, so one thread could starve the sleepers. A sleeper that has found
  * the lock taken ODI_LOCK_PATIENCE times marks itself as starved. Releases then hand the lock to a starved
@@ -73,8 +72,7 @@ static inline void odi_lock_release(odi_lock *lock)
     /* relaxed, both: K2's fence stands before the second load, and the first is a hint */
     bool starves = odi_load_relaxed(&lock->mark) & ODI_LOCK_STARVED;
 
-    odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: no other thread writes it while
-                                                                      it is held */
+    odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: only its holder writes it */
     odi_store_release(&lock->word, starves ? ODI_LOCK_HANDED : ODI_LOCK_FREE, K1);
     odi_fence_light(K2);
     if (ODI_UNLIKELY(odi_load_relaxed(&lock->mark) != 0))

@@ -36,7 +36,8 @@ void odi_blocking_begin(const char *what, void *queue)
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_team_count_blocked(worker->team, 1);
     /* Publishes waiting work again, which found the team full before. A concurrent publisher may find the
-     * team full while this check finds nothing. No heavy fence prevents this, because that publisher has armed the monitor, whose next tick finds the work. If no monitor can start, the arming thread has
+     * team full while this check finds nothing. No heavy fence prevents this, because that publisher has
+     * armed the monitor, whose next tick finds the work. If no monitor can start, the arming thread has
      * executed a heavy fence. */
     if (odi_team_has_work(worker->team))
         odi_team_publish(worker->team, worker->site);

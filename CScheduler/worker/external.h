@@ -52,7 +52,8 @@ int odi_externals_here(odi_team *team);
 /* Returns how far the number of awake threads would exceed the limit with `externals` external threads. */
 int odi_externals_excess(odi_team *team, int externals);
 
-/* For a thread that has exposed forks: whether one more worker may be woken. False: the forks are held back, and a note is left. */
+/* For a thread that has exposed forks: whether one more worker may be woken. False: the forks are held back,
+ * and a note is left. */
 bool odi_externals_leave_room(odi_team *team);
 
 /* Marks the calling external thread as blocked outside the pool, or as running again. */

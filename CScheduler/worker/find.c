@@ -302,7 +302,8 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* Leaves a single job to its owner for a short pause. The owner often takes the job right after the job that submitted it, so a chain of jobs stays with one worker. After the pause a thief may take the job. */
+/* Leaves a single job to its owner for a short pause. The owner often takes the job right after the job that
+ * submitted it, so a chain of jobs stays with one worker. After the pause a thief may take the job. */
 static bool owner_takes_lone(odi_worker *worker, odi_deque *deque)
 {
     int64_t top = odi_load_relaxed(&deque->top); /* relaxed: a hint, both loads */

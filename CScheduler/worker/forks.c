@@ -338,8 +338,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
     void *outer_work = od_thread_work();
     odi_descent descent = {odi_scopes, odi_outsides, {0}};
     const odi_descent *outer_descent = odi_descended;
-    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both last until this branch
-                                                                                   finishes */
+    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both outlast the branch */
     uint64_t code = slot->code;
     void *context = slot->context;
     uint32_t number = slot->number; /* the base is written to the same place */

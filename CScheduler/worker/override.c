@@ -15,8 +15,7 @@ static void tell_workers(void)
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         uint32_t as = 0;
 
-        while (as < band && odi_load_relaxed(&counts[band][as]) == 0) /* relaxed: the lock orders it for the
-                                                                         next caller */
+        while (as < band && odi_load_relaxed(&counts[band][as]) == 0) /* relaxed: locked */
             as++;
         overridden |= as < band ? (as + 1) << (4 * band) : 0;
     }
@@ -48,8 +47,7 @@ void odi_override_begin(odi_override *override, odi_team *team, uint32_t band)
         return;
     if (!(override->bands & 1u << band)) {
         override->bands |= 1u << band;
-        if (odi_add_relaxed(&counts[band][override->band], 1) == 0) /* relaxed: tell_workers orders it by its
-                                                                       lock */
+        if (odi_add_relaxed(&counts[band][override->band], 1) == 0) /* relaxed: tell_workers locks */
             tell_workers();
     }
     hint(team, 1u << band);

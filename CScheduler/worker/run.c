@@ -51,8 +51,7 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
 ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_watchers watchers)
 {
     bool woke_before = odi_woke_a_sleeper;
-    bool overridden = odi_load_relaxed(&odi_overrides.bands) != 0; /* relaxed: a hint. Read before the
-                                                                      wake-ups, because they end the override. */
+    bool overridden = odi_load_relaxed(&odi_overrides.bands) != 0; /* relaxed: a hint; wake-ups end it */
 
     odi_woke_a_sleeper = false;
     odi_record_drained(record, watchers);
