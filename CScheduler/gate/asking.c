@@ -1,4 +1,4 @@
-/* asking.c — what a queue says of itself, what its user keeps with it, and how many of its jobs run. */
+/* asking.c — queries of a queue: its properties, its user's pointer, and the number of its running jobs. */
 #include "gate/queue.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -72,14 +72,15 @@ uint64_t od_queue_refused(od_queue *queue)
 
 /* ---- running ---- */
 
-/* A worker's count of jobs is odd while one runs, and its run's word, which is looked at second and so is not one of
- * before, says whose that is: not what runs on top of it, which is counted among what runs outside. */
+/* Whether the worker runs a job of the queue in its run. Its count of jobs is odd while a job runs. The run's
+ * word is read second, so it is not an older one, and names the record. Inline jobs on top are counted
+ * elsewhere. */
 static bool runs_job_of(odi_worker *worker, const od_queue *queue)
 {
     bool in_job = odi_load_acquire(&worker->jobs, W2) & 1;
     odi_record *record = odi_worker_run_record(worker);
 
-    /* relaxed: while it is this queue's it stays so, under the lock */
+    /* relaxed: a record of this queue stays the queue's, under the lock */
     return in_job && record != NULL && odi_load_relaxed(&record->queue) == queue;
 }
 
@@ -93,13 +94,14 @@ static uint64_t running_on_workers(odi_team *team, const od_queue *queue)
     return running;
 }
 
-/* A report may ask for a queue that has been let go meanwhile, and is another pool's by now: while
- * it has records under its lock, its pool is there. */
+/* Returns the number of running jobs. A report may ask for a queue that has been released and now belongs to
+ * another pool. While the queue has records under its lock, its pool exists. */
 uint64_t od_queue_running(od_queue *queue)
 {
     uint64_t running = 0;
 
-    odi_lock_acquire(&queue->watch.lock); /* the chain of records stays, and order: cancel */
+    odi_lock_acquire(&queue->watch.lock); /* keeps the list of records stable. Lock order: queue before
+                                             cancel_lock */
     if (queue->records != NULL)
         running = odi_records_running_outside(queue->records, odi_record_next_of_queue) +
                   running_on_workers(&queue->pool->team, queue);

@@ -1,22 +1,22 @@
-/* barrier.c — a queue that keeps its line from here on, and jobs and sync callers that run alone: after all
- * that was submitted before, and before all that was submitted after.
+/* barrier.c — closing a queue, and its barriers. A barrier runs alone: after all jobs submitted before it,
+ * and before all submitted after it.
  *
- * A queue opens with its first job. Whatever wants to know its order or how many run (a barrier, a
- * suspension, a width, a target) closes it, for good. What its submitters gave to the pool before is
- * outside of the line: the records that counted it are closed to further jobs, and a barrier waits until
- * they are empty (`before`). A submitter that found such a record before may still count on
- * it: it is concurrent with the barrier, and its job goes in front, to `early`, as does what a worker meets.
+ * A queue opens with its first job. A barrier, a suspension, a width or a target needs the jobs' order or
+ * number, and closes the queue permanently. Jobs that went to the pool before are outside the wait queue.
+ * Their records are closed to further jobs, and a barrier waits until these records are empty (`before`). A
+ * submitter that found one of these records earlier may still count on it. It is concurrent with the barrier,
+ * and its job goes in front, into `early`, as do diverted jobs that workers find.
  *
- * A queue that has had no job yet is not open. One that guards a variable, with sync
- * calls and barriers alone, never looks outside, which takes a heavy fence.
+ * A queue without a job is not open. A queue that only protects a variable, by sync calls and barriers,
+ * therefore never checks the pool, which would take a heavy fence.
  *
- * How the wait for `before` ends: by its records' last job (odi_queue_before_drained).
+ * The wait for `before` ends with the last job of these records (odi_queue_before_drained).
  */
 #include "gate/settle.h"
 
 #include "os/membarrier.h"
 
-/* Whether nothing of the queue is left outside of its line. Lock held. */
+/* Checks whether all jobs of the queue are in its wait queue. Lock held. */
 static void look_outside(od_queue *queue)
 {
     odi_set before = odi_queue_set(queue);
@@ -28,7 +28,7 @@ static void look_outside(od_queue *queue)
     }
 }
 
-/* No new job is counted on a record from here on. */
+/* Closes the queue: no new job is counted on its records from here on. */
 ODI_COLD void odi_queue_close_if_open(od_queue *queue)
 {
     if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
@@ -41,7 +41,7 @@ ODI_COLD void odi_queue_close_if_open(od_queue *queue)
         odi_or_relaxed(&record->flags, ODI_RECORD_STALE | ODI_RECORD_DIVERTED); /* relaxed: L2's fence follows */
     queue->before = queue->records;
     odi_lock_release(&queue->inbox.lock);
-    odi_fence_heavy(L2); /* who counted a job without seeing the flags is seen from here on */
+    odi_fence_heavy(L2); /* counts by submitters that missed the flags are visible from here on */
     look_outside(queue);
 }
 

@@ -1,8 +1,5 @@
-/* batch.c — jobs that are submitted together: one count on their record, one critical section
- * of their line, one publication to the pool.
- *
- * Owned    by the thread that fills it.
- */
+/* batch.c — batches: jobs submitted together with one count on their record, one critical section of their
+ * wait queue, and one wake-up. The filling thread owns the batch. */
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
@@ -52,7 +49,7 @@ __attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures,
 }
 #endif
 
-/* Counts so many jobs on the record for them. NULL: memory is short, nothing is counted. */
+/* Counts `jobs` jobs on their record. Returns NULL, and counts nothing, if an allocation fails. */
 static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t key,
                                    uint32_t jobs)
 {
@@ -66,32 +63,32 @@ static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t ke
     }
 }
 
-/* Into the line, as far as it has memory. Returns how many. */
+/* Pushes jobs into the wait queue until an allocation fails. Returns their number. */
 static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs, uint32_t many)
 {
     uint32_t pushed = 0;
 
     odi_lock_acquire(&queue->inbox.lock);
-    /* relaxed: written under the lock, or asked again for what is not pushed */
+    /* relaxed: written under the lock, or rechecked for jobs that were not pushed */
     if (!(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))) {
         while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed], NULL))
             pushed++;
     }
-    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: it turns true under the lock */
+    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: becomes true only under the lock */
     odi_lock_release(&queue->inbox.lock);
     if (pushed > 0 && wants)
         odi_queue_see_to_drainers(queue);
     return pushed;
 }
 
-/* Others of the batch may run already. */
+/* Ends the process if the job was not kept, because other jobs of the batch may run already. */
 static void expect(od_pool *pool, bool kept)
 {
     odi_pool_expect(pool, kept ? OD_OK : OD_NO_MEMORY);
 }
 
-/* A limit judges each job, or memory is short. The caller may run a job here that fills the batch again, so the jobs
- * are copied first. */
+/* Submits each job separately, because a limit decides about each job or memory is scarce. A job that runs
+ * here may fill the batch again, so the jobs are copied first. */
 static void submit_each(od_batch *batch, uint32_t jobs)
 {
     od_queue *queue = batch->queue;
@@ -110,7 +107,8 @@ void od_batch_submit(od_batch *batch)
     od_queue *queue = batch->queue;
     uint32_t jobs = batch->count, pushed;
     bool together = queue->pending_limit == 0 && jobs > 0;
-    bool urgent = batch->key < queue->band; /* asked first, both: the last job may be the queue's last */
+    bool urgent = batch->key < queue->band; /* read before the push, both: once the jobs run, the queue may be
+                                               gone */
     od_pool *pool = queue->pool;
     odi_record *record =
         together ? count_on_record(queue, batch->group, batch->key, jobs) : NULL;

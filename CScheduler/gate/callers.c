@@ -1,5 +1,5 @@
-/* callers.c — sync callers whose turn comes: each stands in its line like a job, sleeps, and gets the place of who
- * was before it, a drainer's or a sync caller's. Meanwhile it earmarks what its thread holds (earmark.h). */
+/* callers.c — sync callers: each waits in the wait queue like a job. It sleeps, and receives the permit of a
+ * drainer or sync caller before it. While it waits, it earmarks its thread's permits (earmark.h). */
 #include "gate/callers.h"
 
 #include "gate/current.h"
@@ -7,7 +7,7 @@
 #include "gate/earmark.h"
 #include "os/clock.h"
 
-/* An open queue has places too: for whoever is inside without one a barrier would not wait. */
+/* An open queue has permits too, because a barrier would not wait for a caller without one. */
 bool odi_queue_enter_at_once(od_queue *queue, bool exclusive)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -16,7 +16,7 @@ bool odi_queue_enter_at_once(od_queue *queue, bool exclusive)
     return at_once;
 }
 
-/* Lock held; releases it. */
+/* Adds the caller to the wait queue. Lock held; releases it. */
 static void enter(od_queue *queue, odi_wait_node *waiting)
 {
     queue->gate.barriers += waiting->exclusive;
@@ -26,8 +26,8 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
     odi_queue_settle_and_release(queue);
 }
 
-/* A sync that waits this long looks for a circle, once: the last of a circle's threads finds it. A thread that holds
- * no place is in no circle. */
+/* Waits for the permit. A sync that waits this long checks for a cycle once; the last thread of a cycle finds
+ * it. A thread without permits is in no cycle. */
 static void await_place(od_queue *queue, odi_wait_node *mine)
 {
     odi_cycle_wait wait;
@@ -49,8 +49,8 @@ static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
 
     odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
     odi_lock_acquire(&queue->watch.lock);
-    /* The place may have come free since the caller looked. A drainer to pass it on would need
-     * a worker, and all of them may wait here. */
+    /* A permit may have become free since the caller checked. A drainer would need a worker to pass it on,
+     * and all workers may wait here. */
     if (odi_gate_enter(&queue->gate, exclusive, odi_queue_is_clear(queue))) {
         odi_lock_release(&queue->watch.lock);
         return;
@@ -59,7 +59,7 @@ static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
     await_place(queue, &mine);
 }
 
-/* ---- leaving ---- */
+/* ---- returning a permit ---- */
 
 ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
 {
@@ -68,11 +68,11 @@ ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.exclusive &= !exclusive;
-    bool holds = queue->gate.held > 0; /* in a child that was forked on the way the place may be the parent's */
-    /* A drainer would have to find a worker first, and all of them may wait here. */
+    bool holds = queue->gate.held > 0; /* in a child forked inside, the permit may be the parent's */
+    /* Grants a sync caller directly. A drainer would need a worker, and all workers may wait here. */
     if (holds && odi_queue_take(queue, &next, true)) {
         if (exclusive)
-            settlement = odi_queue_settle(queue); /* others may start beside it */
+            settlement = odi_queue_settle(queue); /* other entries may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_wait_node_grant(odi_wait_node_of(next));
         *over = false;
@@ -80,8 +80,8 @@ ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
     }
     if (holds)
         odi_gate_leave(&queue->gate);
-    /* Who pushes from here on sees to a drainer itself where the inbox wants it.
-     * relaxed: written under the lock */
+    /* A thread that pushes from here on calls a drainer if the inbox wants one. relaxed: written under the
+     * lock */
     if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue))
         settlement = odi_queue_settle(queue);
     *over = queue->released;
@@ -104,7 +104,7 @@ void odi_queue_give_permit(od_queue *queue, bool exclusive)
         odi_queue_reap(queue);
 }
 
-/* ---- earmarking and taking back ---- */
+/* ---- earmarking permits and getting them back ---- */
 
 /* Both locks held; releases them. */
 static void settle_both(od_queue *awaited, od_queue *queue)
@@ -117,15 +117,15 @@ static void settle_both(od_queue *awaited, od_queue *queue)
     odi_queue_carry_out(awaited, passes);
 }
 
-/* What lies in the target's line for it counts no more: its drainers get another pass, and the one that
- * comes up late finds nobody. */
+/* Earmarks a permit. The queue's drain request in the target's wait queue is ignored from here on. The queue
+ * gets another request, and the late one finds no waiting drainer. */
 static void give(od_queue *awaited, od_queue *queue)
 {
     odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
     odi_earmark_begin(queue, awaited);
     queue->gate.earmarks++;
-    odi_queue_take_back(queue); /* the drainer that is here goes on no further */
+    odi_queue_take_back(queue); /* the current drainer must not continue */
     settle_both(awaited, queue);
 }
 
@@ -140,10 +140,10 @@ static void take_back(od_queue *awaited, od_queue *queue)
     settle_both(awaited, queue);
     if (at_once)
         return;
-    odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by: odi_earmark_settle */
+    odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by odi_earmark_settle */
 }
 
-/* A bit for each line of the chain says which of its places was earmarked. */
+/* Earmarks the thread's permits of the targets. Returns a bit per queue of the chain. */
 static uint64_t earmark(od_queue *awaited)
 {
     uint64_t place = 1, given = 0;
@@ -164,7 +164,7 @@ static uint64_t earmark(od_queue *awaited)
     return given;
 }
 
-/* In the order in which all who need several take them: outwards. */
+/* Gets the permits back outwards, the order in which all callers take several permits. */
 static void take_all_back(od_queue *awaited, uint64_t given)
 {
     for (od_queue *below = awaited, *each; given != 0; below = each, given >>= 1) {

@@ -1,7 +1,4 @@
-/* callers.h — threads that take a permit of a queue, and give it up.
- *
- * Not held, all of them.
- */
+/* callers.h — threads that take a permit of a queue and return it. No lock is held at these calls. */
 #ifndef ODI_GATE_CALLERS_H
 #define ODI_GATE_CALLERS_H
 
@@ -9,20 +6,20 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Takes a permit without waiting, if nobody is before the caller. */
+/* Takes a permit without waiting, if no entry is before the caller. */
 bool odi_queue_enter_at_once(od_queue *queue, bool exclusive);
 
-/* Waits in the line for a permit; after 100 ms it looks for a circle of waits. `through`: the queue
- * on this one whose place the caller holds, or NULL. */
+/* Waits in the wait queue for a permit; after 100 ms it checks for a cycle of waits. `through`: the queue
+ * that targets this queue and whose permit the caller holds, or NULL. */
 void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through);
 
 void odi_queue_give_permit(od_queue *queue, bool exclusive);
 
-/* The same in two steps, for who gives up several: where there are no workers, what follows runs on
- * the calling thread, and may wait for any of them. `over`: the queue was released. */
+/* Returns a permit in two steps, for a caller that returns several. Without workers the consequences run on
+ * the calling thread and may wait for any of the permits. `over`: the queue has been released. */
 odi_settlement odi_queue_leave(od_queue *queue, bool exclusive, bool *over);
 
-/* In a forked child: what the parent's jobs hold beyond their end is not the child's to give up. */
+/* In a forked child: permits that the parent's jobs hold beyond their end are not the child's to return. */
 void odi_holds_forked(void);
 
 #pragma GCC visibility pop

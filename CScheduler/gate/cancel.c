@@ -1,4 +1,4 @@
-/* cancel.c — what has not begun is taken out of its line and discarded. */
+/* cancel.c — cancels a queue's jobs: removes jobs that have not begun, and discards them. */
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "worker/run.h"
@@ -9,7 +9,7 @@ static bool is_cancelled(const void *unused, odi_entry entry)
     return odi_entry_is_cancelled(entry);
 }
 
-/* What was taken back of a drain batch. */
+/* Filters the jobs that were taken back from a drain batch. */
 static void filter_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
 {
     int32_t kept = batch->end;
@@ -23,7 +23,7 @@ static void filter_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
     batch->next = kept;
 }
 
-/* Lock held. */
+/* Moves cancelled jobs from all parts of the wait queue into the filter. Lock held. */
 static void filter(od_queue *queue, odi_fifo_sieve *sieve)
 {
     odi_fifo_sift(&queue->early, sieve);
@@ -42,7 +42,7 @@ static void filter(od_queue *queue, odi_fifo_sieve *sieve)
         queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
 }
 
-/* So many at a time, so that it needs no memory. */
+/* Discards cancelled jobs, a bounded number at a time so that no memory is needed. */
 void odi_queue_purge(od_queue *queue)
 {
     odi_fifo_sieve sieve = {.takes = is_cancelled};
@@ -52,12 +52,13 @@ void odi_queue_purge(od_queue *queue)
         sieve.count = 0;
         odi_lock_acquire(&queue->watch.lock);
         filter(queue, &sieve);
-        odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
+        odi_settlement settlement = odi_queue_settle(queue); /* jobs that a drain batch held back may run now */
         odi_lock_release(&queue->watch.lock);
 
         odi_queue_carry_out(queue, settlement);
         for (uint32_t each = 0; each < sieve.count; each++)
-            (void)odi_run_outside(team, sieve.entries[each]); /* discards it, which may run a deinit */
+            (void)odi_run_outside(team, sieve.entries[each]); /* discards the job, which may run a
+                                                                 deinitialiser */
     } while (sieve.count == ODI_SIEVE_MOST);
 }
 
@@ -65,9 +66,9 @@ uint64_t odi_queue_cancel(od_queue *queue)
 {
     odi_record *end = queue->records;
 
-    odi_lock_acquire(&queue->inbox.lock); /* what is pushed from here on is seen to be cancelled */
+    odi_lock_acquire(&queue->inbox.lock); /* jobs pushed from here on are seen to be cancelled */
     odi_queue_close_current(queue);
-    /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
+    /* relaxed: set under this lock. All records behind the first cancelled one are cancelled. */
     while (end != NULL && !(odi_load_relaxed(&end->flags) & ODI_RECORD_CANCELLED))
         end = end->next_of_queue;
     uint64_t cancelled = odi_record_cancel(&queue->pool->team, queue->records, end);

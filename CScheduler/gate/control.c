@@ -1,4 +1,4 @@
-/* control.c — suspension and width. */
+/* control.c — suspension, activation and width of a queue, and its number of pending jobs. */
 #include "base/invariant.h"
 #include "gate/settle.h"
 #include "worker/run.h"
@@ -36,7 +36,7 @@ void od_queue_set_width(od_queue *queue, int32_t width)
         odi_trap("od_queue_set_width: width too small (%d). Choose 1 or more, or OD_UNLIMITED.", width);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED;
-    odi_queue_take_back(queue); /* others may run it now, if the drainer blocks */
+    odi_queue_take_back(queue); /* other workers may run these jobs if the drainer blocks */
     if (width != OD_UNLIMITED)
         odi_queue_close_if_open(queue);
     odi_queue_settle_and_release(queue);

@@ -16,7 +16,7 @@ bool odi_is_in_scope(void)
     return scope != NULL;
 }
 
-/* Goes outwards from `queue` to `end`, so many steps at most. NULL: that is further. */
+/* Goes outwards from `queue` to `end`, at most *steps steps. Returns the queue reached, or NULL at the end. */
 static od_queue *outwards(od_queue *queue, const od_queue *end, int *steps)
 {
     for (; queue != NULL && queue != end; queue = odi_target_next(queue)) {
@@ -28,7 +28,7 @@ static od_queue *outwards(od_queue *queue, const od_queue *end, int *steps)
 
 static od_queue *outwards_of(odi_record *record, int *steps)
 {
-    /* relaxed: the record of a job that this very thread is running */
+    /* relaxed: the record of a job that this thread is running */
     return outwards(odi_load_relaxed(&record->queue), NULL, steps);
 }
 

@@ -1,10 +1,8 @@
-/* current.h — what the calling thread is in: queues whose closures it runs, places that it holds, and what
- * it runs set apart.
- *
- * A thread is in several queues at once: it syncs from a job, and a job that a full queue's submitter
- * runs is on top of that one's. Innermost first are scopes (syncs, and the lines that a drainer
- * serves) and, each within its scopes, jobs that run outside of a run; then the job of the worker's run.
- * What runs set apart from the job below it (wait.c) is not in the queues of that one.
+/* current.h — the calling thread's place: queues whose closures it runs, permits it holds, and saved
+ * contexts.  A thread can be in several queues at once. A job may sync into another queue, and a submitter to
+ * a full queue may run the job inside its own. Innermost are scopes (syncs, and wait queues that a drainer
+ * serves) and inline jobs, each within its scopes. The job of the worker's run is outermost. A job that runs
+ * with a saved context (wait.c) is not in the queues of the job below it.
  */
 #ifndef ODI_GATE_CURRENT_H
 #define ODI_GATE_CURRENT_H
@@ -14,35 +12,36 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What the job below was in, on this thread, while a job runs on its stack that knows nothing of it. */
+/* The saved context of the job below, while an unrelated job runs on its stack. */
 typedef struct odi_set_apart {
     od_scope *scopes;
-    const odi_watch *watch; /* of the set that the job below waits for */
+    const odi_watch *watch; /* the watch of the set for which the job below waits */
     const odi_watch_waiter *waiter;
     struct odi_set_apart *outer;
 } odi_set_apart;
 extern _Thread_local odi_set_apart *odi_apart;
 
-/* Whether the wait below is for this queue, and over: what the queue holds by now is none of it; or a queue
- * on it has come whose jobs are none of it. Its lock is held. */
+/* Whether the wait below is for this queue and its drainer must stop. Either the wait has ended, so that the
+ * queue's remaining jobs are unrelated, or a queue that targets this one has unrelated jobs. The queue's lock
+ * is held. */
 static inline bool odi_wait_is_over(const od_queue *queue)
 {
     const odi_set_apart *below = odi_apart;
 
-    /* Past a stop's deadline the drainer discards what is left, and hands nothing on. */
+    /* After a stop's deadline the drainer discards the remaining jobs and hands nothing on. */
     return ODI_UNLIKELY(below != NULL) && below->watch == &queue->watch &&
            !odi_queue_is_past_deadline(queue) &&
            (below->waiter->met || (queue->child_passes > 0 && queue->gate.width != 1));
 }
 
-/* Whether the calling thread's job is in a sync, or a line's drainer has begun it. */
+/* Whether the calling thread's job is in a sync, or was started by a drainer. */
 bool odi_is_in_scope(void);
 
-/* Whether a thread that has these scopes holds a permit of the queue. Not held. */
+/* Whether a thread with these scopes holds a permit of the queue. No lock is held. */
 bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
 
-/* The band of what the calling thread does: its job's; outside of jobs the highest on the main
- * thread, and the middle one elsewhere. */
+/* Returns the band of the calling thread's job. Outside jobs it is the highest band on the main thread, and
+ * the default band elsewhere. */
 uint32_t odi_band_of_thread(void);
 
 #pragma GCC visibility pop

@@ -13,9 +13,9 @@ static odi_cycle_wait *waits;
 
 enum { SENTENCE_BYTES = 1024, RECORDS_LOOKED_AT = 64 };
 
-/* ---- who waits for whom: the list's lock is held ---- */
+/* ---- who waits for whom; the list's lock is held ---- */
 
-/* Whether a thread with these scopes runs alone in the queue: in a serial one, or as a barrier. */
+/* Whether a thread with these scopes runs alone in the queue: in a serial queue, or as a barrier. */
 static bool holds_alone(const od_scope *scope, od_queue *queue)
 {
     for (; scope != NULL; scope = scope->outer) {
@@ -25,7 +25,7 @@ static bool holds_alone(const od_scope *scope, od_queue *queue)
     return false;
 }
 
-/* The queue of the chain of targets that the thread holds alone, or NULL. */
+/* Returns the first queue of the chain of targets that the thread holds alone, or NULL. */
 static od_queue *held_on_the_way(const od_scope *scopes, od_queue *queue)
 {
     while (queue != NULL && !holds_alone(scopes, queue) &&
@@ -34,7 +34,8 @@ static od_queue *held_on_the_way(const od_scope *scopes, od_queue *queue)
     return queue;
 }
 
-/* The same for the queues of the group's jobs. The group is there: somebody waits for it. */
+/* Returns the first queue that the thread holds alone, among the queues of the group's jobs and their
+ * targets. The group exists, because a thread waits for it. */
 static od_queue *held_of_group(const od_scope *scopes, odi_cycle_wait *wait)
 {
     odi_group *group = wait->group;
@@ -54,7 +55,7 @@ static od_queue *held_of_group(const od_scope *scopes, odi_cycle_wait *wait)
     return held;
 }
 
-/* The queue in which the holder keeps the wait from its end, or NULL. */
+/* Returns the queue in which `holder` prevents the wait's end, or NULL. */
 static od_queue *held_against(odi_cycle_wait *holder, odi_cycle_wait *wait)
 {
     od_queue *queue = wait->queue;
@@ -69,7 +70,8 @@ static od_queue *held_against(odi_cycle_wait *holder, odi_cycle_wait *wait)
                : NULL;
 }
 
-/* From `mine` back to those that wait for it. True: `mine` is among them, and `next` leads around. */
+/* Searches from `mine` back to the waits for it. Returns true if `mine` is among them; `next` then leads
+ * around the cycle. */
 static bool is_cycle(odi_cycle_wait *mine)
 {
     odi_cycle_wait *last = mine;
@@ -98,9 +100,9 @@ static bool is_of_syncs(const odi_cycle_wait *mine)
     return wait->in_sync;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
-/* The queues that the other waits of the circle wait for. Lock held. */
+/* Writes the queues for which the other waits of the cycle wait. Lock held. */
 static void name_others(const odi_cycle_wait *mine, const char *between, char text[SENTENCE_BYTES])
 {
     int length = 0;
@@ -142,7 +144,7 @@ ODI_COLD static void warn(odi_cycle_wait *mine)
 
 /* ---- the list ---- */
 
-/* Lock held. */
+/* Adds a wait to the list. Lock held. */
 static void list(odi_cycle_wait *wait)
 {
     wait->scopes = odi_scopes;
@@ -165,7 +167,8 @@ void odi_cycle_enter_sync(odi_cycle_wait *wait, od_queue *wanted)
 
 void odi_cycle_enter(odi_cycle_wait *wait, odi_group *group, od_queue *queue)
 {
-    /* Of the last warning: what the thread waited for, and its count of jobs. A group's memory may be another one's. */
+    /* The last warning: what the thread waited for, and its count of jobs. A group's memory may serve another
+     * group. */
     static _Thread_local const void *said;
     static _Thread_local uint64_t said_in;
     const void *awaited = group != NULL ? (const void *)group : queue;

@@ -1,16 +1,17 @@
-/* cycle.h — closures that wait for each other in a circle: found in every build, when the last of them has
- * waited for 100 ms (callers.c, wait.c).
+/* cycle.h — detection of closures that wait for each other in a cycle, in every build, after 100 ms of the
+ * last wait (callers.c, wait.c).
  *
- * A thread that waits for a place in a queue, or for jobs to end, is listed together with its scopes, which do
- * not change while it waits. It is stuck if one of the queues that it waits for, or a target of that queue, is
- * held alone by a listed thread that is stuck: by a closure of a serial queue, or by a barrier. From the new wait
- * the search goes back to the waits that need what it holds. If it comes to the new wait, none of them goes on.
+ * A thread that waits for a permit or for jobs to end is listed with its scopes, which do not change during
+ * the wait. A waiter is stuck if another stuck waiter holds alone a queue that it waits for, or one of that
+ * queue's targets. "Alone" means by a closure of a serial queue, or by a barrier. From the new wait the
+ * search follows the waits that need its permits. If it returns to the new wait, none of these threads can
+ * continue.
  *
- * A circle of syncs traps. If a wait for jobs is among them, a cancel or a deadline may still end it: then the
- * engine warns.
+ * A cycle of syncs traps. If the cycle includes a wait for jobs, a cancel or a deadline may still end it, so
+ * the engine only warns.
  *
- * Owns     the list, under a lock of its own; order: that lock, group, queue.
- * Threads  anyone.
+ * Owns     the list, under its own lock; lock order: this lock, group, queue.
+ * Threads  any thread.
  */
 #ifndef ODI_GATE_CYCLE_H
 #define ODI_GATE_CYCLE_H
@@ -26,26 +27,26 @@ struct odi_group;
 #define ODI_CYCLE_LOOK_AFTER_NS (100 * ODI_MILLISECOND)
 
 typedef struct odi_cycle_wait {
-    od_queue *queue;         /* whose place, or whose jobs, it waits for; may be NULL with a group */
-    struct odi_group *group; /* whose jobs; NULL: the queue's */
-    bool in_sync;            /* it waits for a place of the queue */
+    od_queue *queue;         /* the queue whose permit or jobs it waits for; may be NULL with a group */
+    struct odi_group *group; /* the group whose jobs it waits for; NULL: the queue's jobs */
+    bool in_sync;            /* it waits for a permit of the queue */
     od_scope *scopes;
     struct odi_cycle_wait *after;
-    /* Of the search that found it: what it waits for is held by `next`, in the queue `held`. */
-    struct odi_cycle_wait *next, *reached; /* and the one found after it */
+    /* Set by a search: `next` holds the awaited queue, or a target of it, named by `held`. */
+    struct odi_cycle_wait *next, *reached; /* next found wait of the search */
     od_queue *held;
 } odi_cycle_wait;
 
-/* The calling thread waits in sync for the queue. Traps when that would never end. */
+/* Lists a wait in sync for the queue. Traps if the wait would never end. */
 void odi_cycle_enter_sync(odi_cycle_wait *wait, od_queue *wanted);
 
-/* It waits for jobs: of the group, which was entered by hand for a job of the queue, if that is not NULL; or of
- * the queue. Warns when none of them can begin before this wait ends, once for waits of one job that follow
- * each other. No lock is held. */
+/* Lists a wait for jobs of the queue, or of the group. If the group was entered by hand for a job of the
+ * queue, `queue` is not NULL. Warns if none of the jobs can begin before this wait ends; consecutive waits of
+ * one job warn once. No lock is held. */
 void odi_cycle_enter(odi_cycle_wait *wait, struct odi_group *group, od_queue *queue);
 void odi_cycle_leave(odi_cycle_wait *wait);
 
-/* In a forked child: the others who waited are not there. */
+/* In a forked child: forgets the waits of other threads. */
 void odi_cycles_forked(void);
 
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-/* drain.c — who serves a line: drainers. (Sync callers whose turn has come: callers.c.) */
+/* drain.c — drainers: workers that take and run the jobs of a wait queue. Sync callers are in callers.c. */
 #include "gate/current.h"
 #include "gate/earmark.h"
 #include "gate/limit.h"
@@ -11,17 +11,17 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* How many jobs a drainer runs before it goes back in line behind the pool's other work, if
- * there is any. Where other bands may have work it is one, so that the bound on passing a
- * band over counts the line's jobs too. */
+/* A drainer requeues behind the pool's other work, if there is any, after this many jobs. If other bands may
+ * have work, it requeues after one job. The bound on passing over a band then counts the queue's jobs too. */
 enum { JOBS_PER_SLICE = 64 };
 
 enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
 
-/* A wait that brought fewer is not repeated the next so many times: they come one at a time. */
+/* After a linger that brought fewer jobs than WORTH_LINGERING, the drainer skips this many lingers, because
+ * jobs arrive one at a time. */
 enum { WORTH_LINGERING = 4, NOT_LINGERING = 64 };
 
-/* The next for a drainer: first of what those wait for who earmark their places. Lock held. */
+/* Takes the next entry for a drainer, first for the earmarked permits. Lock held. */
 static bool take_next(od_queue *queue, odi_entry *entry)
 {
     if (ODI_UNLIKELY(queue->gate.earmarks > 0) && odi_earmark_pop(queue, entry))
@@ -29,16 +29,16 @@ static bool take_next(od_queue *queue, odi_entry *entry)
     return odi_queue_take(queue, entry, false);
 }
 
-/* What a drainer that holds a place does next. */
+/* The next step of a drainer that holds a permit. */
 typedef struct {
-    odi_taken taken;           /* none: the place is given up or passed on */
-    bool barrier;              /* the job, or the sync caller, runs alone */
-    odi_entry granted;         /* a sync caller who has the place now */
-    odi_settlement settlement; /* what giving the place up leads to */
+    odi_taken taken;           /* none: the permit was returned or passed on */
+    bool barrier;              /* the job or sync caller is a barrier */
+    odi_entry granted;         /* a sync caller that now has the permit */
+    odi_settlement settlement; /* consequences of a returned permit */
 } step;
 
-/* Lock held. The place is given up because there is nothing to do or too many run. `drainer`:
- * NULL where it takes one job. */
+/* Takes the next step. Returns the permit if no entry may be taken or too many permits are held. `drainer`:
+ * NULL if it takes one job only. Lock held. */
 static step take(od_queue *queue, const od_scope *drainer)
 {
     step next = {0};
@@ -68,7 +68,7 @@ static bool on_worker(const od_queue *queue)
     return worker != NULL && worker->team == &queue->pool->team;
 }
 
-/* The same, between two jobs. */
+/* Whether the calling thread is a worker of the pool and between two jobs. */
 static bool on_free_worker(const od_queue *queue)
 {
     return on_worker(queue) && !(odi_worker_activity(odi_worker_self) & 1);
@@ -77,25 +77,25 @@ static bool on_free_worker(const od_queue *queue)
 static void run_one(od_queue *queue, odi_entry job)
 {
     if (odi_discarding || (on_worker(queue) && odi_queue_is_past_deadline(queue)))
-        odi_run_discard(&queue->pool->team, job); /* a stop that was too early to count it */
+        odi_run_discard(&queue->pool->team, job); /* a stop came too early to count it */
     else if (on_free_worker(queue))
         odi_worker_run(odi_worker_self, job, ODI_RECORD_CANCELLED);
     else
         (void)odi_run_outside(&queue->pool->team, job);
 }
 
-/* What drainers of queues on this one have run on this thread: it counts for the drainer that
- * runs them, whose slice would be as many jobs per job otherwise. */
+/* Jobs that drainers of child queues ran on this thread. They count for the target's drainer, whose time
+ * slice would otherwise be as many jobs per job. */
 static _Thread_local size_t run_beyond;
 
-/* Whether work elsewhere waits for this worker, between two jobs of a line. Who does not give the line back after so
- * many jobs (`most`) does not give it back for that. */
+/* Whether work elsewhere waits for this worker, checked between two jobs. A drainer with an unlimited slice
+ * (`most`) does not yield to it. */
 static bool is_wanted_far(const od_queue *queue, size_t most)
 {
     return most != SIZE_MAX && on_free_worker(queue) && odi_worker_is_wanted_far(odi_worker_self, queue->band);
 }
 
-/* Runs what a drainer has taken, or what there is time for. Returns how many jobs that were. */
+/* Runs the taken jobs, or as many as the time allows. Returns their number. */
 static size_t run_taken(od_queue *queue, const odi_taken *taken, size_t most)
 {
     odi_entry job;
@@ -110,24 +110,23 @@ static size_t run_taken(od_queue *queue, const odi_taken *taken, size_t most)
     return count + run_beyond;
 }
 
-/* Whether this worker, which runs a drainer, has anything else to do. A hint. */
+/* Whether this worker has other work than its drainer. A hint. */
 static bool others_wait(od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
     uint32_t band = queue->band;
 
-    /* relaxed, both: hints. What is overdue is fired between two jobs of the worker, none of which is a
-     * line's. */
+    /* relaxed, both: hints. Overdue timers fire between two jobs of the worker, and a drainer's jobs do not
+     * count. */
     return odi_load_relaxed(&worker->team->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
            odi_load_relaxed(&worker->team->timers.overdue) ||
            odi_worker_other_bands(worker, band) || odi_deque_size(&worker->deques[band]) > 0 ||
            odi_injector_size(&worker->site->injectors[band]) > 0;
 }
 
-/* The line is empty for now. A submitter that is in the middle of many jobs would meet an idle
- * line with each of them, and start a drainer each time; and taking them one by one costs
- * both sides a cache line's way. Where this worker has nothing else to do it lingers.
- * Ended by: the count of looks. Returns whether it was worth it. */
+/* Spins for a moment on an empty wait queue, if this worker has no other work. A submitter of many jobs would
+ * otherwise find the queue idle each time and call a drainer for each job. Single takes also cost both
+ * threads a cache-line transfer. Ended by the count of checks. Returns whether lingering paid. */
 static bool linger(od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
@@ -147,38 +146,38 @@ static bool linger(od_queue *queue)
     return before >= WORTH_LINGERING;
 }
 
-/* How many jobs this drainer may run before it goes back in line. */
+/* Returns the number of jobs that this drainer may run before it requeues. */
 static size_t jobs_per_slice(od_queue *queue, uint32_t band)
 {
     odi_worker *worker = odi_worker_self;
 
-    /* Who waits asks after each job whether its wait is over: what comes then is a stranger's. */
+    /* A waiting thread checks after each job whether its wait has ended; later jobs are unrelated. */
     if (ODI_UNLIKELY(odi_apart != NULL) && on_worker(queue) && !odi_queue_is_past_deadline(queue))
         return 1;
-    /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
+    /* On another thread no drainer would replace this one, and after a stop none would be called. */
     if (!on_free_worker(queue) || odi_queue_is_past_deadline(queue))
         return SIZE_MAX;
     return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_SLICE;
 }
 
-/* Nothing follows from a drainer that has begun: no other one may. Lock held. */
+/* Whether a drainer that has begun has no consequences, because no other drainer may begin. Lock held. */
 static bool is_full(const od_queue *queue)
 {
     return queue->gate.held >= odi_gate_permits(&queue->gate) && queue->gate.earmarks == 0 &&
            !odi_limit_is_awaited(queue) && queue->raised == 0 && queue->drainers_waiting == 0;
 }
 
-/* A drainer at work: it holds a place of the line from odi_queue_settle until take says otherwise. The band
- * is the one that its pass lay in. */
+/* A drainer at work. It holds a permit from odi_queue_settle until take returns it. The request's band is the
+ * band in which it waited. */
 typedef struct {
-    od_queue *queue, *target; /* whose place is held around this */
+    od_queue *queue, *target; /* the target, whose permit this drainer uses */
     odi_pass pass;
     od_scope scope;
     step next;
-    size_t done, most;         /* jobs of its slice */
-    uint64_t ticks;            /* what the last take of a wide line took; UINT64_MAX: unknown */
-    bool up;                   /* its pass has found that it is waited for */
-    bool follow;               /* others may wait for the next pass */
+    size_t done, most;         /* jobs run and allowed in its time slice */
+    uint64_t ticks;            /* duration of the last take of a wide queue; UINT64_MAX: unknown */
+    bool up;                   /* its request was needed, so it is a drainer */
+    bool follow;               /* other drainers may wait for the next request */
     bool wide, seems_empty, held_up, over;
 } drainer;
 
@@ -187,7 +186,7 @@ static bool has_job(const drainer *it)
     return it->next.taken.first.code != 0;
 }
 
-/* The lock is held; for the targets' locks see odi_target_lock. */
+/* Takes the next step with the targets locked (see odi_target_lock). Lock held. */
 static void take_under_targets(drainer *it, bool begins)
 {
     od_queue *queue = it->queue;
@@ -201,7 +200,7 @@ static void take_under_targets(drainer *it, bool begins)
         odi_target_unlock(queue);
     if ((begins || (ODI_UNLIKELY(it->follow) && queue->drainers_waiting > 0)) && !is_full(queue) &&
         (it->held_up || has_job(it) || it->next.granted.code != 0))
-        it->next.settlement = odi_queue_settle(queue); /* another one may come */
+        it->next.settlement = odi_queue_settle(queue); /* another drainer may come */
     it->follow = false;
     it->over = queue->released;
     it->seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
@@ -211,15 +210,15 @@ static void take_under_targets(drainer *it, bool begins)
     }
 }
 
-/* Takes what is next. False: nobody waits for the pass with which it came. */
+/* Takes what is next. Returns false if no drainer was needed for the request. */
 static bool look(drainer *it)
 {
     od_queue *queue = it->queue;
     bool begins = false;
-    int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
+    int lingers = -1; /* number of lingers to skip from now on; negative: it did not linger */
 
     it->most = jobs_per_slice(queue, it->pass.band);
-    /* relaxed, plain: hints; this drainer has just emptied the line */
+    /* relaxed, plain: hints; this drainer has just emptied the wait queue */
     if (it->done > 0 && it->most == JOBS_PER_SLICE && it->seems_empty && it->target == NULL)
         lingers = linger(queue) ? 0 : NOT_LINGERING;
     odi_lock_acquire(&queue->watch.lock);
@@ -276,10 +275,10 @@ static void serve_line(od_queue *queue, odi_pass pass)
     run_beyond = target != NULL ? it.done : 0;
 
     if (it.next.granted.code != 0) {
-        odi_queue_carry_out(queue, it.next.settlement); /* while the caller's place is held */
-        odi_wait_node_grant(odi_wait_node_of(it.next.granted)); /* the place passes to it */
+        odi_queue_carry_out(queue, it.next.settlement); /* while the caller's permit is held */
+        odi_wait_node_grant(odi_wait_node_of(it.next.granted)); /* passes the permit to the sync caller */
     } else if (it.held_up || has_job(&it)) {
-        odi_queue_requeue_drainer(queue, &it.next.taken); /* its slice is over, or it is held up */
+        odi_queue_requeue_drainer(queue, &it.next.taken); /* its time slice has ended, or a target stops it */
     } else {
         odi_queue_carry_out(queue, it.next.settlement);
         if (it.over)

@@ -1,26 +1,26 @@
-/* drain_batch.h — what a line's drainer has taken and not started: within everybody's reach.
+/* drain_batch.h — jobs that a drainer has taken and not started, which other threads can take back.
  *
- * The drainer fills it under the queue's lock and then, as its *owner*, claims one job at a time without it.
- * Who suspends, cancels or widens the queue takes back under the lock what is not claimed, and
- * so does a drainer that finds nothing else: a job that blocks keeps nothing behind it from
- * those who may run it.
+ * The drainer fills the batch under the queue's lock. Then, as its *owner*, it claims one job at a time
+ * without the lock. A thread that suspends, cancels or widens the queue takes unclaimed jobs back under the
+ * lock, as does a drainer without other jobs. A job that blocks therefore does not hold up the jobs behind
+ * it.
  *
- * A drain batch holds no barriers and no sync callers' wait nodes.
+ * A drain batch holds no barriers and no sync callers.
  *
- * Claims are many and takers few, so a claim has no locked instruction: the taker pays for its order with a
- * heavy fence (the split deque of Cilk, Frigo, Leiserson and Randall 1998, §5, with an asymmetric fence).
+ * Claims are frequent and take-backs rare, so a claim has no locked instruction: the taker pays with a heavy
+ * fence. This is the split deque of Cilk (Frigo, Leiserson and Randall 1998, §5) with an asymmetric fence.
  *
- *     claim       begun + 1 -> light fence -> called_back? then the lock, under which `claimed` says whose it is
- *     take back   called_back -> heavy fence -> begun, which becomes `claimed`: what is before it is the owner's.
- *                 The thread that claims needs no fence for it.
+ *     claim       begun + 1 -> light fence -> called_back? if set, under the lock `claimed` decides
+ *     take back   called_back -> heavy fence -> begun, which becomes `claimed`: jobs before it are the
+ *                 owner's. The owner's own thread needs no fence for it.
  *
- * How the owner's wait ends: by the taker, who releases the lock. No taker waits for an owner. An owner that is
- * called back has counted one too many, or none: what it wrote means nothing until the next offer.
+ * An owner waits only for the taker, which releases the lock. A taker never waits for an owner. The `begun`
+ * of a called-back owner may be one too high; it has no meaning until the next offer.
  *
  * Threads  offer, take_back, pop, clear: under the queue's lock. claim: the owner, without locks.
  *
- * Edges    Q3  claim <-> take back   light/heavy fence   who takes back sees the claim, or the owner that it is
- *                                                        called back
+ * Edges    Q3  claim <-> take back   light/heavy fence   the taker sees the claim, or the owner sees that
+ *                                                        it is called back
  */
 #ifndef ODI_GATE_DRAIN_BATCH_H
 #define ODI_GATE_DRAIN_BATCH_H
@@ -39,39 +39,40 @@
 enum { ODI_DRAIN_BATCH_MOST = 16 };
 
 typedef struct {
-    const void *owner; /* the drainer that may still claim from it; NULL: none */
-    uint16_t since;    /* the line's count of takes when it was offered */
+    const void *owner; /* the drainer that may still claim jobs; NULL: none */
+    uint16_t since;    /* the queue's count of takes at the offer */
     odi_atomic(bool) called_back; /* written under the lock */
-    int32_t claimed;   /* by an owner that is called back: what is before it */
-    int32_t next, end; /* of what was taken back: [next, end); `end` stays while there is an owner */
+    int32_t claimed;   /* jobs before this index belong to a called-back owner */
+    int32_t next, end; /* jobs taken back: [next, end); `end` stays while there is an owner */
     odi_entry entries[ODI_DRAIN_BATCH_MOST];
-    /* Apart from what others look at: written with each claim. */
-    ODI_LINE_ALIGNED odi_atomic(int32_t) begun; /* the owner has claimed what is before it */
+    /* On a separate cache line, because each claim writes it. */
+    ODI_LINE_ALIGNED odi_atomic(int32_t) begun; /* the owner has claimed all jobs before this index */
 } odi_drain_batch;
 
-/* It holds nothing from here on. */
+/* Empties the batch. */
 static inline void odi_drain_batch_clear(odi_drain_batch *batch)
 {
     batch->next = batch->end = 0;
-    odi_store_relaxed(&batch->begun, 0); /* relaxed: nobody claims */
+    odi_store_relaxed(&batch->begun, 0); /* relaxed: locked, and no owner claims */
 }
 
-/* What was taken back and not popped. */
+/* Returns the number of jobs that were taken back and not popped. */
 static inline int32_t odi_drain_batch_count(const odi_drain_batch *batch)
 {
     return batch->end - batch->next;
 }
 
-/* What is not claimed. It may be less by now, and never more while the lock is held. */
+/* Returns the number of unclaimed jobs. It may decrease at any time, and does not increase while the lock is
+ * held. */
 static inline int32_t odi_drain_batch_offered(const odi_drain_batch *batch)
 {
-    if (odi_load_relaxed(&batch->called_back)) /* relaxed: the lock */
+    if (odi_load_relaxed(&batch->called_back)) /* relaxed: locked */
         return 0;
-    return batch->end - odi_load_relaxed(&batch->begun); /* relaxed: a hint, but where it is 0 */
+    return batch->end - odi_load_relaxed(&batch->begun); /* relaxed: a hint, except that 0 is exact */
 }
 
-/* Takes back what the owner has not claimed; it keeps its order, before the line's. Returns how many that
- * is. `by_owner`: the calling thread is the one that claims. */
+/* Takes the unclaimed jobs back; they keep their order, before the wait queue. Returns their number.
+ * `by_owner`: the calling thread is the owner. */
 static inline int32_t odi_drain_batch_take_back(odi_drain_batch *batch, bool by_owner)
 {
     if (odi_drain_batch_offered(batch) == 0)
@@ -83,7 +84,7 @@ static inline int32_t odi_drain_batch_take_back(odi_drain_batch *batch, bool by_
     return odi_drain_batch_count(batch);
 }
 
-/* The oldest of what was taken back. */
+/* Removes the oldest job that was taken back. */
 static inline bool odi_drain_batch_pop(odi_drain_batch *batch, odi_entry *entry)
 {
     if (batch->next >= batch->end)
@@ -92,18 +93,19 @@ static inline bool odi_drain_batch_pop(odi_drain_batch *batch, odi_entry *entry)
     return true;
 }
 
-/* Lets the calling drainer claim what the drain batch holds. */
+/* Lets the calling drainer claim the batch's jobs. */
 static inline void odi_drain_batch_offer(odi_drain_batch *batch)
 {
-    odi_store_relaxed(&batch->begun, batch->next); /* relaxed, both: the lock, and no other owner */
+    odi_store_relaxed(&batch->begun, batch->next); /* relaxed, both: locked, and there is no other owner */
     odi_store_relaxed(&batch->called_back, false);
     batch->next = batch->end;
 }
 
-/* The owner's next job. False: there is none left, or it was taken back. `lock`: the queue's. */
+/* Claims the owner's next job. Returns false if no job is left or the batch was taken back. `lock` is the
+ * queue's lock. */
 static inline bool odi_drain_batch_claim(odi_drain_batch *batch, odi_lock *lock, odi_entry *entry)
 {
-    int32_t next = odi_load_relaxed(&batch->begun); /* relaxed: the owner's */
+    int32_t next = odi_load_relaxed(&batch->begun); /* relaxed: the owner's word */
 
     if (next >= batch->end)
         return false;

@@ -1,14 +1,14 @@
-/* drain_batches.c — how many jobs a drainer takes at once, and what becomes of those that it has not begun.
+/* drain_batches.c — how many jobs a drainer takes at once, and the return of jobs that it has not begun.
  *
- * A serial line's drainer takes as many as a drain batch holds: nobody else may run them. Drainers of a
- * wider one take one job, and more and more of them as long as all together last a few
- * microseconds (`reach`): the lock is not worth such jobs, and so much later another worker may
- * begin them. If one of them lasts long after all, the others come back to the line
- * - when a drainer finds nothing else, or a barrier in front: what is in drain batches is before it;
- * - when others have taken often enough since they left it.
+ * The drainer of a serial queue fills a drain batch, because no other thread may run its jobs. A drainer of a
+ * wider queue starts with one job. It takes more and more jobs while a whole take lasts a few microseconds
+ * (`reach`). For short jobs the lock costs more than the small delay of their start. If one job lasts long
+ * after all, the batch's other jobs return to the wait queue: - when a drainer finds nothing else, or finds a
+ * barrier in front, because drain batches are before it; - when other drainers have taken jobs often enough
+ * since the batch was filled.
  *
- * Locks    the queue's, all of it.
- * Invariant  what is not claimed of a drain batch counts as waiting: somebody is coming for it.
+ * Locks    the queue's lock, at all calls.
+ * Invariant  an unclaimed job of a drain batch counts as waiting: a thread is coming for it.
  */
 #include "gate/current.h"
 #include "gate/line.h"
@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum {
-    PASSED_OVER = 16, /* takes by others, while a drain batch's jobs wait for the one that runs */
-    LONG_UNITS = 4    /* of od_loop_unit: a take that lasts longer was too large */
+    PASSED_OVER = 16, /* takes by other drainers while a batch's jobs wait for the running one */
+    LONG_UNITS = 4    /* in od_loop_unit: a take that lasts longer was too large */
 };
 
 static bool is_among(const od_scope *scope, const od_scope *scopes)
@@ -30,7 +30,7 @@ static bool is_among(const od_scope *scope, const od_scope *scopes)
     return scopes != NULL;
 }
 
-/* Whether the calling thread is in the middle of it, perhaps below what it runs set apart. */
+/* Whether the calling thread runs this scope, perhaps below a job with a saved context. */
 static bool is_here(const od_scope *scope)
 {
     bool here = is_among(scope, odi_scopes);
@@ -45,14 +45,14 @@ void odi_queue_drop_batches(od_queue *queue)
     for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
         odi_drain_batch *batch = &queue->batches[each];
 
-        if (!is_here(batch->owner)) /* in a forked child it may be */
+        if (!is_here(batch->owner)) /* in a forked child the owner may be this thread */
             batch->owner = NULL;
         odi_drain_batch_clear(batch);
     }
     queue->back = 0;
 }
 
-/* Where memory is short a drainer takes one job at a time. */
+/* If the allocation fails, a drainer takes one job at a time. */
 static void have_batches(od_queue *queue)
 {
     size_t size = ODI_DRAIN_BATCHES * sizeof(odi_drain_batch);
@@ -88,7 +88,7 @@ bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry)
         return false;
     odi_drain_batch *batch = queue->batches;
 
-    while (!odi_drain_batch_pop(batch, entry)) /* ended by: one of those whose jobs `back` counts */
+    while (!odi_drain_batch_pop(batch, entry)) /* ended by a batch whose jobs `back` counts */
         batch++;
     queue->back--;
     return true;
@@ -118,7 +118,7 @@ void odi_queue_call_in(od_queue *queue)
         odi_queue_take_back(queue);
 }
 
-/* ---- by the drainer ---- */
+/* ---- called by the drainer ---- */
 
 static odi_drain_batch *free_batch(od_queue *queue)
 {
@@ -136,7 +136,8 @@ static odi_drain_batch *free_batch(od_queue *queue)
     return empty;
 }
 
-/* Sync callers, which have no record, and barriers leave the line by themselves. */
+/* Whether an entry may go into a drain batch. Sync callers, which have no record, and barriers are taken
+ * singly. */
 static bool belongs(const od_queue *queue, odi_entry entry)
 {
     odi_record *record = odi_record_of_job(entry);
@@ -175,7 +176,7 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
         return;
     if (odi_drain_batch_count(batch) == 0) {
         if (queue->back > 0)
-            return; /* another drain batch's are older */
+            return; /* another drain batch's returned jobs are older */
         fill(queue, batch, most);
         if (batch->end == 0)
             return;
@@ -190,7 +191,8 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
 void odi_queue_put_down(od_queue *queue, odi_taken *taken)
 {
     if (taken->batch != NULL) {
-        /* A drainer that other work calls away has not claimed all. It is the one that claims: no fence is needed. */
+        /* A drainer that other work calls away has not claimed all jobs. It is the owner, so no fence is
+         * needed. */
         queue->back = (uint8_t)(queue->back + odi_drain_batch_take_back(taken->batch, true));
         taken->batch->owner = NULL;
     }

@@ -2,10 +2,10 @@
 
 #include "gate/pass.h"
 
-/* ---- who may go on ---- */
+/* ---- holders and callers that may continue ---- */
 
-/* A drainer that no worker runs at this moment gives its permit up, if there is one: nobody needs a
- * worker to go on. */
+/* Lets a holder continue if a permit is available. A called drainer that no worker runs gives up its permit,
+ * so the holder does not depend on a worker. */
 static bool come_back(od_queue *queue)
 {
     bool gave_up, comes = odi_gate_return(&queue->gate, queue->drainers_waiting > 0, &gave_up);
@@ -31,7 +31,7 @@ ODI_COLD void odi_earmark_settle(od_queue *queue)
         let_callers_in(queue, each);
 }
 
-/* What points to the next queue of which a pass is ahead, if there is one. */
+/* Returns the link to the next queue with an earmarked drain request, or the list's end. */
 static od_queue **next_ahead(od_queue *queue)
 {
     od_queue **link = &queue->more->first_awaited;
@@ -46,7 +46,7 @@ bool odi_earmark_has_pass(od_queue *queue)
     return *next_ahead(queue) != NULL;
 }
 
-/* What points to it, or (NULL) ends the list. */
+/* Returns the link to the queue, or (NULL) the list's end. */
 static od_queue **link_to(od_queue *queue, const od_queue *awaited)
 {
     od_queue **link = &queue->more->first_awaited;
@@ -71,7 +71,7 @@ ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
     awaited->more->pass_is_ahead = false;
     *pass = odi_queue_pass(awaited, (odi_pass){awaited->band, false});
     *link = awaited->more->next_awaited;
-    put_last(queue, awaited); /* each of them in turn */
+    put_last(queue, awaited); /* the queues are served in rotation */
     return true;
 }
 
@@ -85,7 +85,7 @@ bool odi_earmark_return(od_queue *queue, odi_wait_node *holder)
     return false;
 }
 
-/* ---- whom is waited for ---- */
+/* ---- awaited queues ---- */
 
 void odi_earmark_line_up(od_queue *queue, odi_wait_node *caller)
 {
@@ -105,7 +105,7 @@ static bool goes_through(const void *awaited, odi_entry entry)
     return odi_is_wait_node(entry) && odi_wait_node_of(entry)->through == awaited;
 }
 
-/* Takes its callers out of the target's line. */
+/* Moves the queue's callers out of the target's wait queue. */
 static void take_out(od_queue *awaited, odi_fifo *line)
 {
     odi_fifo_sieve sieve = {.takes = goes_through, .of = awaited};
@@ -136,10 +136,10 @@ void odi_earmark_begin(od_queue *queue, od_queue *awaited)
 
 void odi_earmark_end(od_queue *queue, od_queue *awaited)
 {
-    if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0: in a forked child */
+    if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0 in a forked child */
         return;
     *link_to(queue, awaited) = awaited->more->next_awaited;
-    if (awaited->more->pass_is_ahead) /* its drainer has one in the line, or gets it */
+    if (awaited->more->pass_is_ahead) /* its drainer has a request in the wait queue, or gets one */
         awaited->more->pass_is_ahead = awaited->more->pass_ahead_is_out = false;
     while (awaited->more->callers.first != NULL)
         odi_earmark_line_up(queue, odi_wait_list_take(&awaited->more->callers));

@@ -1,19 +1,18 @@
-/* inbox.h — where a line's submissions arrive: a fifo under a lock of its own, so that who
- * submits and who drains meet once in many jobs.
+/* inbox.h — the inbox of a wait queue: a fifo with its own lock, so that submitters and drainers rarely
+ * contend.
  *
- * Submitters push here while a drainer is at work, or none may be; when the line has nothing left, its drainer takes the whole fifo in
- * exchange for the line's empty one.
+ * Submitters push here while a drainer works, or while none may. When the wait queue is empty, its drainer
+ * exchanges its empty fifo for the inbox's.
  *
- * `wants` spares the submitter the queue's lock while drainers enough are at work, or none
- * may: it is false only where somebody will look at the inbox again under that lock. It turns true
- * where nothing waits, which the inbox's lock alone can tell. Who finds it true goes to the line instead,
- * which is the queue's lock once and not the inbox's as well, by both sides.
+ * `wants` saves submitters the queue's lock while enough drainers work, or none may. It is false only if some
+ * thread will check the inbox again under that lock. It becomes true only when the inbox is empty, which the
+ * inbox's lock protects. A submitter that reads true uses the wait queue instead: one lock, not two.
  *
- * Edges    Q2  push -> settle   release/acquire   who sees that something waits, and lets others skip the queue's
- *                                               lock for that, comes after what they looked at before
+ * Edges    Q2  push -> settle   release/acquire   a thread that sees waiting jobs, and lets others skip
+ *                                               the queue's lock, comes after the submitters' reads
  *
- * Never    knows places, suspensions or wait nodes.
- * Locks    its own, inside the queue's. What is written under both may be read under either.
+ * Never knows permits, suspensions or wait nodes. The inbox's lock is acquired inside the queue's lock.
+ * Fields written under both locks may be read under either.
  */
 #ifndef ODI_GATE_INBOX_H
 #define ODI_GATE_INBOX_H
@@ -26,19 +25,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One cache line, which a submitter keeps as long as the drainer has enough: nothing that a
- * drainer writes or looks at with each job belongs into it. */
+/* One cache line. A submitter keeps it while the drainer has jobs, so no word that drainers access for each
+ * job belongs here. */
 typedef struct {
     odi_lock lock;
-    odi_atomic(uint32_t) waiting; /* what the fifo holds: a hint, exact under the lock */
+    odi_atomic(uint32_t) waiting; /* entries of the fifo: a hint, exact under the lock */
     odi_fifo fifo;
-    odi_atomic(bool) wants; /* after a push, see whether to start a drainer; turns true under both locks */
-    odi_atomic(bool) diverted; /* jobs pass through the line; written under both locks */
+    odi_atomic(bool) wants; /* after a push, check for a needed drainer; becomes true under both locks */
+    odi_atomic(bool) diverted; /* jobs pass through the wait queue; written under both locks */
 } odi_inbox;
 
 _Static_assert(sizeof(odi_inbox) <= ODI_CACHE_LINE, "an inbox is one cache line");
 
-/* Under the inbox's lock. False: memory is short, and there is no node. */
+/* Pushes an entry under the inbox's lock. Returns false if an allocation fails and there is no node. */
 static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry, odi_entry_node *node)
 {
     if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry, node)))
@@ -47,7 +46,7 @@ static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry, odi_entry_n
     return true;
 }
 
-/* The same for who has not the lock. */
+/* Pushes an entry and takes the inbox's lock. */
 static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry, odi_entry_node *node)
 {
     odi_lock_acquire(&inbox->lock);
@@ -56,18 +55,19 @@ static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry, odi_entry_no
     return pushed;
 }
 
-/* So many wait at least: who looks here leaves the lock to those that push. Under the queue's lock. */
+/* Returns a lower bound of the waiting entries, without contention for the inbox's lock. Under the queue's
+ * lock. */
 static inline uint32_t odi_inbox_waiting(odi_inbox *inbox)
 {
     return odi_load_acquire(&inbox->waiting, Q2);
 }
 
-/* Exchanges the inbox's fifo for an empty one. Under the queue's lock. False: it was empty. */
+/* Exchanges the inbox's fifo for an empty one. Returns false if it was empty. Under the queue's lock. */
 static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
 {
     odi_fifo empty = *fifo;
 
-    /* relaxed: who pushes after this look sees to it that somebody looks again (`wants`) */
+    /* relaxed: rechecked, because a later push requests a check through `wants` */
     if (odi_load_relaxed(&inbox->waiting) == 0)
         return false;
     odi_lock_acquire(&inbox->lock);

@@ -1,4 +1,4 @@
-/* lifecycle.c — how a queue begins, is given back, and what a forked child and the stop of its pool make of it. */
+/* lifecycle.c — creation and release of queues, and their state in a forked child and at a pool's stop. */
 #include <stdio.h>
 
 #include "base/invariant.h"
@@ -11,13 +11,14 @@
 #include "gate/submit.h"
 #include "gate/target.h"
 
-/* It has had no job yet, in this process. relaxed, all: nobody else knows the queue, or one thread exists */
+/* Resets a queue that has had no job in this process. relaxed, all: no other thread knows the queue, or only
+ * one thread exists */
 static void begin_empty(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
         odi_store_relaxed(&queue->current[each], ODI_CURRENT_NONE);
     queue->records = queue->before = NULL;
-    queue->line = queue->early = queue->inbox.fifo = (odi_fifo){0}; /* a parent's memory stays */
+    queue->line = queue->early = queue->inbox.fifo = (odi_fifo){0}; /* memory from before a fork is not freed */
     odi_store_relaxed(&queue->inbox.waiting, 0);
     odi_store_relaxed(&queue->inbox.wants, true);
     odi_queue_drop_batches(queue);
@@ -36,8 +37,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 {
     int32_t width = options->width;
     const char *label = options->label != NULL ? options->label : "";
-    bool limited = options->pending_limit > 0; /* its jobs are counted in the line */
-    /* One that has had no job yet is closed too: a first barrier need not look outside. */
+    bool limited = options->pending_limit > 0; /* its jobs are counted in the wait queue */
+    /* A queue without a job is closed too, so that a first barrier need not check the pool. */
     bool diverted = width != OD_UNLIMITED || options->inactive || limited ||
                     options->target != NULL || !options->shared;
 
@@ -54,7 +55,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
         odi_arena_give(&odi_queues, queue);
         return NULL;
     }
-    odi_lock_acquire(&queue->watch.lock); /* who looks at its last generation holds this */
+    odi_lock_acquire(&queue->watch.lock); /* a late reader of the memory's last queue holds this lock */
     if ((limited || options->target != NULL) && !odi_queue_has_more(queue)) {
         odi_lock_release(&queue->watch.lock);
         odi_arena_give(&odi_queues, queue);
@@ -70,7 +71,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
         .most = (int32_t)pool->team.capacity,
         .suspensions = options->inactive,
         .inactive = options->inactive,
-        .complete = diverted, /* nothing is given to the pool directly */
+        .complete = diverted, /* no job went directly to the pool */
         .closed = limited,
     };
     queue->released = false;
@@ -105,7 +106,7 @@ static void forget_what_waits(void *object)
     od_queue *queue = object;
 
     queue->watch.lock = (odi_lock){0};
-    queue->watch.notifications = NULL; /* the parent makes them */
+    queue->watch.notifications = NULL; /* the parent calls them */
     queue->watch.waiters = NULL;       /* and wakes these */
     odi_store_relaxed(&queue->watch.interested, 0); /* relaxed: one thread exists */
     queue->inbox.lock = (odi_lock){0};
@@ -128,8 +129,8 @@ static void hold_again(const od_scope *scope)
     }
 }
 
-/* The places that the surviving thread holds, in a sync or a drainer, are still held. It earmarks none of
- * them: who earmarks waits, and does not fork. */
+/* Restores the permits that the surviving thread holds, in a sync or a drainer. None is earmarked: a thread
+ * with earmarks waits and does not fork. */
 static void forked(void)
 {
     odi_arena_forked(&odi_queues, forget_what_waits);
@@ -159,7 +160,8 @@ typedef struct {
     bool found;
 } drainer_search;
 
-/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
+/* Whether a called drainer is not yet in the pool or a target's wait queue. A released queue has no called
+ * drainer. */
 static void find_pending_drainer(void *object, void *raw)
 {
     od_queue *queue = object, *target;
@@ -184,7 +186,7 @@ static bool is_drainer_pending(od_pool *pool)
     return it.found;
 }
 
-/* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
+/* A queue released in between has no records, and its memory always stays a queue's. */
 static void cancel_all_of(od_pool *pool)
 {
     odi_arena_visit(&odi_queues, cancel_if_of, pool);
@@ -197,7 +199,7 @@ static bool scopes_are_of(const od_scope *scope, const od_pool *pool)
     return scope != NULL;
 }
 
-/* The jobs below one that runs set apart are on this thread too. */
+/* Whether this thread runs a job of the pool, including jobs below one with a saved context. */
 static bool is_inside_of(od_pool *pool)
 {
     odi_around at = odi_around_here();
@@ -205,14 +207,15 @@ static bool is_inside_of(od_pool *pool)
     odi_record *record;
     bool inside = false;
 
-    while (!inside && odi_around_next(&at, &scope, &record)) /* relaxed: the record of a job that runs here */
+    while (!inside && odi_around_next(&at, &scope, &record)) /* relaxed: the record of a job that runs on this
+                                                                thread */
         inside = scope != NULL ? scope->queue->pool == pool : odi_load_relaxed(&record->team) == &pool->team;
     for (const odi_set_apart *below = odi_apart; below != NULL && !inside; below = below->outer)
         inside = scopes_are_of(below->scopes, pool);
     return inside;
 }
 
-/* Before any other's constructor, which may make a queue. */
+/* Before any other constructor, which may create a queue. */
 __attribute__((constructor(101))) static void register_with_those_below(void)
 {
     odi_drain = odi_queue_drain;

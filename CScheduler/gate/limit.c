@@ -1,10 +1,11 @@
-/* limit.c — how many jobs may wait in a queue, and what becomes of those beyond.
+/* limit.c — the limit of a queue's pending jobs, and the treatment of jobs beyond it.
  *
- * A queue with a limit keeps its line, so what waits is what the line holds, known under the
- * queue's lock. The job of a submitter who has to wait is in the line already, beyond the limit: nothing hangs on the
- * submitter's waking up. It goes on when half of the line has run, so that many jobs cost one wake-up.
+ * A queue with a limit keeps its wait queue, so the number of waiting jobs is known under the queue's lock.
+ * The job of a waiting submitter is in the wait queue already, beyond the limit, so it does not depend on the
+ * submitter's wake-up. The submitter continues when half of the wait queue has run, so that one wake-up
+ * serves many jobs.
  *
- * How a submitter's wait ends: by a thread that takes from the line or cancels (odi_limit_admit), or as room.h says.
+ * A submitter's wait ends by a thread that takes or cancels jobs (odi_limit_admit), or as room.h states.
  */
 #include "gate/limit.h"
 
@@ -21,10 +22,10 @@ static bool is_full(const od_queue *queue)
 }
 
 typedef enum {
-    FITS,   /* into the line */
-    WAITS,  /* in the line, and its submitter until that is shorter */
-    RUNS,   /* by its submitter, in its turn */
-    NESTED, /* by its submitter, who runs one of the queue's jobs and has asked for it: at once */
+    FITS,   /* goes into the wait queue */
+    WAITS,  /* goes into the wait queue; the submitter waits for room */
+    RUNS,   /* run by its submitter, in the queue's order */
+    NESTED, /* run immediately by its submitter, a job of the queue that asked for this */
     REFUSED
 } verdict;
 
@@ -37,8 +38,8 @@ static bool holds_target(od_queue *queue)
     return each != NULL;
 }
 
-/* Whether who submits runs a job of the queue, or holds a place of a target that the queue's jobs
- * may need to begin. */
+/* Whether the submitter runs a job of the queue, or holds a permit of a target that the queue's jobs may
+ * need. */
 typedef enum { OUTSIDE, ON_TARGET, INSIDE } where;
 
 static where place_of_submitter(od_queue *queue)
@@ -48,12 +49,13 @@ static where place_of_submitter(od_queue *queue)
     return holds_target(queue) ? ON_TARGET : OUTSIDE;
 }
 
-/* Jobs that each submit the next one on a full queue would else need an endless stack. */
+/* Limit of nesting. Without it, jobs that each submit the next job to a full queue would need an unbounded
+ * stack. */
 enum { DEEPEST = 32 };
 
 static _Thread_local int nested;
 
-/* Held. */
+/* Lock held. */
 static verdict judge(const od_queue *queue, od_overflow overflow, where submitter, bool barrier)
 {
     if (!is_full(queue))
@@ -62,8 +64,9 @@ static verdict judge(const od_queue *queue, od_overflow overflow, where submitte
         return REFUSED;
     if (submitter == OUTSIDE)
         return overflow == OD_OVERFLOW_RUNS ? RUNS : WAITS;
-    /* Who waited might wait for itself. A barrier cannot be alone inside of another job; and in the line of a queue on a
-     * target a job is held by suspensions, which one that runs here would not be. */
+    /* A submitter that waited here might wait for itself. A barrier cannot run alone inside another job.
+     * Suspensions stop jobs in the wait queue of a queue on a target, but would not stop a job that runs
+     * here. */
     return submitter == ON_TARGET || overflow == OD_OVERFLOW_WAITS || barrier || nested == DEEPEST ? FITS : NESTED;
 }
 
@@ -79,20 +82,21 @@ static void run_in_order(od_queue *queue, bool barrier, odi_entry labelled)
     od_queue_sync_end(&scope);
 }
 
-/* Takes the count of a job back that is refused, and its label off. False: a cancel has counted it, and it is gone. */
+/* Removes the count and the tag of a refused job. Returns false if a cancel has counted the job; it is then
+ * discarded. */
 static bool take_back(odi_record *record, odi_entry labelled)
 {
     (void)odi_record_unlabel(&labelled);
     return odi_record_withdraw(record, labelled);
 }
 
-/* The record has counted the job. *status: memory is short. */
+/* Decides about a job that the record has counted. *status is set if an allocation fails. */
 static void decide(od_queue *queue, odi_record *record, odi_entry labelled, od_overflow overflow, verdict *decided,
                    od_status *status)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
     uint32_t band = odi_record_band(record);
-    bool urgent = band < queue->band; /* asked before the push, after which both may be over */
+    bool urgent = band < queue->band; /* read before the push, after which record and queue may be gone */
     where submitter = place_of_submitter(queue);
     odi_settlement settlement;
     odi_wait_node mine;
@@ -149,7 +153,7 @@ bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
     while (!done) {
         odi_record *record = odi_queue_find_record(queue, group, key, NULL);
 
-        if (record == NULL) /* the limit holds for those too that begin the pool */
+        if (record == NULL) /* the limit also applies to the job that starts the pool */
             record = odi_queue_admit(queue, group, key, NULL, status);
         if (*status == OD_OK && (record == NULL || !odi_record_label(record, job, &labelled)))
             *status = OD_NO_MEMORY;

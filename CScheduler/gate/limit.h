@@ -1,7 +1,5 @@
-/* limit.h — a limit of what waits in a queue to begin, and who waits for room there.
- *
- * Locks    the queue's, all of it.
- */
+/* limit.h — the limit of a queue's pending jobs, and submitters that wait for room. The queue's lock is held
+ * at all calls. */
 #ifndef ODI_GATE_LIMIT_H
 #define ODI_GATE_LIMIT_H
 
@@ -9,17 +7,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What waits to begin, without the passes of queues on this one: these have limits of their own. Under the lock
- * none adds whom the limit holds for. */
+/* Returns the number of entries that wait to begin, without drain requests of child queues, which have their
+ * own limits. Under the lock no limited submitter adds one. */
 uint64_t odi_limit_waiting(const od_queue *queue);
 
-/* Submitters wait for room. Nobody does on a queue that is over, whose last job's submitter may still ask. */
+/* Whether submitters wait for room. False for a finished queue, which the submitter of its last job may still
+ * ask. */
 static inline bool odi_limit_is_awaited(const od_queue *queue)
 {
     return queue->pending_limit > 0 && queue->more != NULL && queue->more->submitters.first != NULL;
 }
 
-/* Lets submitters go on who have room, if without their jobs no more than half of the limit wait. */
+/* Lets submitters with room continue, if at most half of the limit waits without their jobs. */
 void odi_limit_admit(od_queue *queue);
 
 #pragma GCC visibility pop

@@ -6,13 +6,13 @@
 
 bool odi_queue_is_clear(const od_queue *queue)
 {
-    /* relaxed: what is pushed at this moment is not before the caller in anybody's order */
+    /* relaxed: an entry pushed at this moment has no order relative to the caller */
     return queue->line.count == 0 && queue->early.count == 0 && queue->back == 0 && odi_queue_offered(queue) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
 }
 
-/* ---- the front ---- */
+/* ---- the front of the wait queue ---- */
 
-/* What is next, unless that was before the line. */
+/* Returns the next entry of the wait queue, unless earlier entries wait in `early` or drain batches. */
 static bool peek(od_queue *queue, odi_entry *next)
 {
     return queue->early.count == 0 && queue->back == 0 && odi_queue_peek(queue, next);
@@ -33,7 +33,7 @@ static bool caller_is_next(od_queue *queue)
     return peek(queue, &next) && odi_is_wait_node(next);
 }
 
-/* False: the line is empty. */
+/* Removes the next entry. Returns false if there is none. */
 static bool pop(od_queue *queue, odi_entry *entry)
 {
     return odi_fifo_pop(&queue->early, entry) || odi_queue_pop_batch(queue, entry) ||
@@ -60,7 +60,7 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
     return true;
 }
 
-/* ---- a pending limit ---- */
+/* ---- the pending limit ---- */
 
 uint64_t odi_limit_waiting(const od_queue *queue)
 {
@@ -71,7 +71,7 @@ uint64_t odi_limit_waiting(const od_queue *queue)
 
 ODI_COLD void odi_limit_admit(od_queue *queue)
 {
-    /* Below 0 where a cancel has taken jobs whose submitters wait. */
+    /* Negative if a cancel has taken jobs whose submitters wait. */
     int64_t others = (int64_t)odi_limit_waiting(queue) - queue->more->submitting;
 
     if (others > (int64_t)queue->pending_limit / 2)

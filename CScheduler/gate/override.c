@@ -18,7 +18,7 @@ void odi_queue_raise(od_queue *queue, uint32_t band, uint32_t entries)
     queue->raised = (uint8_t)(queue->raised | 1u << band);
 }
 
-/* What drainers have in hand is the oldest of it. */
+/* Raises all waiting entries. The jobs in drain batches are the oldest, so they are taken back first. */
 ODI_COLD void odi_queue_raise_waiting(od_queue *queue, uint32_t band)
 {
     if (band >= queue->band)
@@ -40,7 +40,7 @@ ODI_COLD void odi_queue_pass_raised(od_queue *queue, int32_t entries, uint64_t w
     }
 }
 
-/* ---- passes ---- */
+/* ---- drain requests ---- */
 
 odi_function *odi_drain;
 

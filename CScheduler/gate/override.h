@@ -1,17 +1,15 @@
-/* override.h — in which band of the pool a line's drainers wait, and which of their passes are missing there.
+/* override.h — the band in which a queue's drain requests wait in the pool, and the number of missing
+ * requests.  Usually this is the queue's own band. A job or sync caller of a higher band *raises* the wait
+ * queue. All earlier entries are then served in the higher band too, because the new entry waits for them.
+ * The raise ends after as many entries as were waiting then (`overridden`), or when the wait queue is empty.
  *
- * As a rule in the queue's own. A job of a higher band that comes into the line, or a sync
- * caller of one, *raises* it: everything before it in the line is served in that band too,
- * because it waits for all of it. The raise ends when as many entries have left the line as
- * stood there then (`overridden`), or when the line is empty.
+ * A drain request waits in the pool on behalf of any waiting drainer. A worker that takes a request becomes a
+ * drainer, or finds that none is needed. A raise adds requests in the higher band beside those in the lower
+ * band, and no permit is given twice.
  *
- * What waits in the pool for a drainer's sake is a pass: who comes up with one becomes any of
- * the drainers that wait, or finds that none is left, and goes. So a raise gives passes in the
- * higher band beside those that lie in the lower one, and no place is given twice.
- *
- * Locks    the queue's, all of it.
- * Invariant  every drainer that waits has a pass in the line's band or a higher one; what drainers had in
- *          hand of a line that is raised has come back before it was counted, and it fills no drain batch.
+ * Locks    the queue's lock, at all calls.
+ * Invariant  every waiting drainer has a drain request in the current band or a higher band. In a raised
+ *          queue, batches of drainers were taken back before the count, and no drainer fills a batch.
  */
 #ifndef ODI_GATE_OVERRIDE_H
 #define ODI_GATE_OVERRIDE_H
@@ -21,29 +19,29 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What follows from a change of places, width or suspension, to be done without the lock: so many passes
- * for drainers, which hold places already, are to be given to the pool. */
+/* Consequences of a change of permits, width or suspension, applied without the lock: this many drain
+ * requests go to the pool. Their drainers already hold permits. */
 typedef struct {
     uint32_t passes, band;
 } odi_settlement;
 
-/* Entries of the line; the inbox's are a hint. */
+/* Returns the number of waiting entries; the inbox's part is a hint. */
 static inline uint32_t odi_queue_waiting(const od_queue *queue)
 {
     return queue->back + queue->line.count + queue->early.count +
-           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: what is pushed now is behind */
+           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: entries pushed now come later */
 }
 
-/* The next so many entries are served in this band, if it is higher. odi_queue_settle follows. */
+/* Serves the next `entries` in this band if it is higher. The caller then calls odi_queue_settle. */
 void odi_queue_raise(od_queue *queue, uint32_t band, uint32_t entries);
-void odi_queue_raise_waiting(od_queue *queue, uint32_t band); /* all that waits now */
-/* Of a raised line: so many entries came in front, or (below 0) have left. No more than `waiting` are raised:
- * cancelled jobs leave without being taken. */
+void odi_queue_raise_waiting(od_queue *queue, uint32_t band); /* raises all entries that wait now */
+/* Adjusts a raise after entries came in front, or (negative) have left. At most `waiting` entries stay
+ * raised, because cancelled jobs leave without being taken. */
 void odi_queue_pass_raised(od_queue *queue, int32_t entries, uint64_t waiting);
 
 void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
-/* One has come up. False: nobody waits for it; or the line is not in so
- * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
+/* A worker has taken a drain request. Returns false if no drainer waits, or if the raise has ended. In the
+ * latter case `settlement` holds the consequences; with NULL the worker serves anyway. */
 bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_settlement *settlement);
 bool odi_queue_has_passes(const od_queue *queue);
 void odi_queue_forget_drainers(od_queue *queue);

@@ -1,4 +1,4 @@
-/* pass.h — a pass: the job by which a queue calls a drainer for itself. */
+/* pass.h — drain requests: the job by which a queue asks the pool for a drainer. */
 #ifndef ODI_GATE_PASS_H
 #define ODI_GATE_PASS_H
 
@@ -6,10 +6,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A pass is a job that names its queue and, in the address's free bits, its band, and whether it is that of
- * the queue's node. */
+/* A drain request holds its queue's address. The address's free bits hold the band, and whether the request
+ * uses the queue's node. */
 typedef struct {
-    uint32_t band; /* that it was given in */
+    uint32_t band; /* the band in which it was submitted */
     bool of_node;
 } odi_pass;
 
@@ -17,10 +17,10 @@ enum { ODI_PASS_BAND = 7, ODI_PASS_OF_NODE = 8, ODI_PASS_BITS = ODI_PASS_BAND | 
 
 _Static_assert(_Alignof(od_queue) > ODI_PASS_BITS, "a queue's address leaves room for these");
 
-/* What a pass calls. Constant: lifecycle.c says so before there is a queue. */
+/* The function of drain requests. Constant: lifecycle.c sets it before any queue exists. */
 extern odi_function *odi_drain;
 
-/* For the queue's drainers. */
+/* Returns a drain request of the queue. */
 static inline odi_entry odi_queue_pass(od_queue *queue, odi_pass pass)
 {
     uintptr_t word = (uintptr_t)queue | pass.band | (pass.of_node ? ODI_PASS_OF_NODE : 0);

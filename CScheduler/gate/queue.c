@@ -32,7 +32,8 @@ void odi_queue_free(void **part)
 void odi_queue_close_current(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
-        (void)odi_or_relaxed(&queue->current[each], ODI_CURRENT_NONE); /* relaxed: who sees it takes the lock */
+        (void)odi_or_relaxed(&queue->current[each], ODI_CURRENT_NONE); /* relaxed: a thread that sees the flag
+                                                                          takes the lock */
 }
 
 void odi_queue_put_in_front(od_queue *queue, odi_record *record)
@@ -52,37 +53,39 @@ void odi_queue_take_off(odi_record *record)
     record->link_of_queue = NULL;
 }
 
-/* Takes a record of the chain off it if it is orphaned and empty, or empty and the queue is
- * over. Lock held. False: it has begun a new generation, or is not yet to go; whoever drains it comes
+/* Removes a record from the list if it is orphaned and empty, or empty and the queue is finished. Lock held.
+ * Returns false if the record has begun a new generation or must stay; the thread that empties it comes here
  * again. */
 static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
 {
     uint64_t counts;
 
-    /* relaxed: a new generation begins with other flags under this very lock */
+    /* relaxed: a new generation begins with other flags under this lock */
     if (!(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
         return false;
-    /* relaxed: whoever drains a watched record comes here again. There may be thousands. */
+    /* relaxed: the thread that empties a watched record comes here again. Saves work, because there may be
+     * thousands. */
     counts = odi_load_relaxed(&record->counts);
     if (counts & ODI_COUNTS_WATCHED && odi_counts_outstanding(counts) > 0)
         return false;
-    /* The watch comes before the look, so that the last job calls when this look is early. Closed with the very look: a
-     * count that comes before it keeps the record what it is, and one that comes after it is none. L5: acquire, so that
-     * none of the fields that it gets for another queue or group is seen by a count that comes before. */
+    /* The watch is set before the count is read, so that the last job calls again if this check is early. The
+     * same operation closes the record. An earlier count keeps the record in place; a later count fails. L5:
+     * acquire, so that an earlier count sees none of the fields that the record gets for another queue or
+     * group. */
     counts = odi_or_acqrel(&record->counts, ODI_COUNTS_WATCHED | ODI_COUNTS_CLOSED, L5);
     if (odi_counts_outstanding(counts) > 0)
         return false;
     if (queue->before == record)
         queue->before = record->next_of_queue;
     odi_queue_take_off(record);
-    odi_store_relaxed(&record->queue, NULL); /* relaxed: asked under the lock, or after a count */
+    odi_store_relaxed(&record->queue, NULL); /* relaxed: read under the lock, or after a count */
     return true;
 }
 
 void odi_queue_reap_record(od_queue *queue, odi_record *record)
 {
     odi_lock_acquire(&queue->watch.lock);
-    /* relaxed: written under this lock when it is ours. L8: its group has done with it. */
+    /* relaxed: written under this lock for our records. L8: its group no longer uses it. */
     bool dead = odi_load_relaxed(&record->queue) == queue &&
                 odi_load_acquire(&record->group, L8) == NULL &&
                 take_off_if_dead(queue, record, false);
@@ -91,21 +94,21 @@ void odi_queue_reap_record(od_queue *queue, odi_record *record)
         odi_record_free(record);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a queue ---- */
 
-/* Whether nothing is left that could touch a released queue. Lock held. */
+/* Whether no thread can touch a released queue any longer. Lock held. */
 static bool is_over(od_queue *queue)
 {
     if (!queue->released || queue->gate.held > 0 || queue->children > 0 ||
         odi_queue_has_passes(queue) || !odi_queue_is_clear(queue) ||
-        queue->watch.notifications != NULL) /* who owes these comes here again */
+        queue->watch.notifications != NULL) /* the thread that calls them comes here again */
         return false;
     odi_set set = odi_queue_set(queue);
 
     return odi_set_is_empty(&set, true);
 }
 
-/* Takes the records of a queue that is over off the chain. Lock held. */
+/* Removes the records of a finished queue from the list. Lock held. */
 static odi_record *take_dead(od_queue *queue)
 {
     odi_record *dead = NULL, *next;
@@ -127,7 +130,7 @@ void odi_queue_reap(od_queue *queue)
     odi_record *dead = over ? take_dead(queue) : NULL;
     over = over && queue->records == NULL;
     if (over) {
-        queue->released = false; /* whoever comes late finds nothing to do */
+        queue->released = false; /* a late caller then finds nothing to do */
         odi_fifo_free(&queue->line);
         odi_fifo_free(&queue->early);
         odi_fifo_free(&queue->inbox.fifo);
@@ -140,7 +143,7 @@ void odi_queue_reap(od_queue *queue)
         odi_record *next = dead->next_of_queue;
         odi_group *group = odi_load_acquire(&dead->group, L8);
 
-        if (group != NULL) /* a count that came too late, and had it watched, knows the group */
+        if (group != NULL) /* a late count that set the watch may still use the group */
             odi_group_forget(group, dead);
         odi_record_free(dead);
         dead = next;

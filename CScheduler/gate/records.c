@@ -1,13 +1,14 @@
-/* records.c — the records that a queue's jobs are counted on, and how a counted job comes into the line. */
+/* records.c — the records that count a queue's jobs, and pushing a counted job into the wait queue. */
 #include "base/invariant.h"
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
 #include "worker/run.h"
 
-/* ---- into the line ---- */
+/* ---- pushing ---- */
 
-/* A barrier, which the gate counts, or what belongs in front of the line. False: as odi_queue_push. Not held. */
+/* Pushes a barrier, which the gate counts, or a job that belongs in front. Returns false as odi_queue_push
+ * does. No lock is held. */
 static bool push_under_lock(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_record *record = odi_record_of_job(labelled);
@@ -25,12 +26,12 @@ static bool push_under_lock(od_queue *queue, odi_entry labelled, odi_entry_node 
     return kept;
 }
 
-/* Puts a job into a line in which nothing waits, and which has no drainer, and calls one. False: it has one by now, or
- * somebody else is to look at the job. Not held. */
+/* Pushes a job into an empty wait queue without a drainer, and calls one. Returns false if a drainer exists,
+ * or if another path must handle the job. No lock is held. */
 static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled)
 {
     odi_lock_acquire(&queue->watch.lock);
-    /* relaxed, all: written under the lock. What others push to the inbox meanwhile comes behind. */
+    /* relaxed, all: written under the lock. Jobs that others push to the inbox now come later. */
     bool pushed = odi_load_relaxed(&queue->inbox.wants) && queue->gate.suspensions == 0 &&
                   queue->line.count == 0 &&
                   !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE)) &&
@@ -55,11 +56,11 @@ bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
     /* relaxed: written under the lock */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_STALE)) {
         odi_lock_release(&queue->inbox.lock);
-        return push_under_lock(queue, labelled, node); /* a barrier may wait for it */
+        return push_under_lock(queue, labelled, node); /* a barrier may wait for this job */
     }
-    /* A cancel that has counted the job has turned the line over already. */
+    /* A cancel that has counted the job has already purged the queue. */
     bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled, node);
-    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: it turns true under the lock */
+    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: becomes true only under the lock */
     odi_lock_release(&queue->inbox.lock);
 
     if (wants && kept)
@@ -67,10 +68,11 @@ bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
     return kept;
 }
 
-/* What had been given to the pool before the queue was diverted counts as begun where memory is short. */
+/* Moves a job that was given to the pool before its queue was closed. The job counts as begun if an
+ * allocation fails. */
 static void divert(odi_record *record, odi_entry job)
 {
-    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: outstanding keeps it */
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: an outstanding job keeps it */
     odi_entry labelled;
 
     if (!odi_record_label(record, job, &labelled)) {
@@ -85,7 +87,7 @@ static void divert(odi_record *record, odi_entry job)
 
 static void reap_one(odi_record *record)
 {
-    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: rechecked in odi_queue_reap_record */
 
     if (queue != NULL)
         odi_queue_reap_record(queue, record);
@@ -98,22 +100,22 @@ static void drained(void *raw, odi_record *record)
     odi_set set = odi_queue_set(queue);
 
     odi_watch_changed(&set);
-    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait checks again */
         odi_queue_before_drained(queue);
     odi_queue_reap_record(queue, record);
     odi_queue_reap(queue);
 }
 
-/* Lock held. */
+/* Starts a cancelled record's next generation. Lock held. */
 static bool renew(odi_record *record)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
-    /* relaxed: written under the lock, or before its group went */
+    /* relaxed: written under the lock, or before its group was freed */
     uint32_t flags = odi_load_relaxed(&record->flags);
     bool diverted = odi_load_relaxed(&queue->inbox.diverted);
 
     if (!(flags & ODI_RECORD_CANCELLED) || flags & ODI_RECORD_ORPHANED ||
-        queue->before != NULL || /* what a barrier waits for gets no further jobs */
+        queue->before != NULL || /* records that a barrier waits for accept no jobs */
         odi_queue_is_past_deadline(queue) ||
         !odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0))
         return false;
@@ -132,7 +134,7 @@ static bool renew_of_group(odi_record *record)
     return renewed;
 }
 
-/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+/* Every check holds the lock. After this call it finds the record active and not empty. */
 ODI_COLD static void know(odi_record *record)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: the count keeps it */
@@ -144,14 +146,15 @@ ODI_COLD static void know(odi_record *record)
 
 static const odi_record_owner owner = {divert, drained, reap_one, renew_of_group, know};
 
-/* A new record of the queue; `reserve` is odi_record_new's, here and below. Lock held. */
+/* Creates a record of the queue; for `reserve`, here and below, see odi_record_new. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
 {
     if (odi_queue_is_past_deadline(queue))
         return NULL;
     if (!queue->gate.closed && odi_gate_opens(&queue->gate)) {
         odi_lock_acquire(&queue->inbox.lock);
-        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: nobody pushes before he has a record */
+        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: a thread pushes only after it has a
+                                                             record */
         odi_lock_release(&queue->inbox.lock);
     }
     /* relaxed: written under the lock */
@@ -173,7 +176,7 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
     return record;
 }
 
-/* It is linked and named under one lock, so that a cancel closes both or neither. */
+/* Links and names the record in one critical section, so that a cancel closes both or neither. */
 ODI_COLD odi_record *odi_queue_make_current(od_queue *queue, uint32_t key, bool *reserve)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -195,7 +198,7 @@ ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t
 {
     odi_record *record = NULL;
 
-    do { /* twice only where it stops meanwhile */
+    do { /* repeats only if the pool stops in between */
         *status = odi_pool_admit(queue->pool);
         if (*status == OD_OK)
             record = odi_queue_find_record(queue, group, key, reserve);

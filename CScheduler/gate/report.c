@@ -1,4 +1,4 @@
-/* report.c — what a pool's workers do, and what waits where: a look at a moment, for people. */
+/* report.c — reports for people: what a pool's workers do, and what waits in its queues. */
 #include "include/od_report.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "os/clock.h"
 #include "worker/worker.h"
 
-/* The label changes under the queue's lock, when its memory serves another queue. */
+/* Copies the label. The lock is needed because the memory may serve another queue by now. */
 static void copy_label(od_queue *queue, char *label)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -17,13 +17,13 @@ static void copy_label(od_queue *queue, char *label)
     odi_lock_release(&queue->watch.lock);
 }
 
-/* How long the worker's job has run: at least since somebody first met it, a look or the monitor; at
- * most since the worker noted the time before, or came back from a wait in a job before, and just so if
- * the first was before this job. Under the team's lock. */
+/* Fills in how long the worker's job has run. The lower bound starts when a report or the monitor first saw
+ * the job. The upper bound starts at the last noted time or end of a wait before the job. Both are equal if
+ * only this job has run since. Under the team's lock. */
 static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
 {
     int64_t now = odi_clock_coarse();
-    /* relaxed, both: hints, written by the owner one after the other */
+    /* relaxed, both: hints, written by the owner in this order */
     int64_t noted_ns = odi_load_relaxed(&worker->noted_ns);
     bool is_first = odi_load_relaxed(&worker->noted_jobs) + 1 == activity;
     int64_t back_ns = odi_load_relaxed(&worker->back_ns);
@@ -43,10 +43,10 @@ static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *
     report->running_at_most_ns = now - most;
 }
 
-/* What the worker's job has said that it waits for. */
+/* Fills in the wait that the worker's job has announced. */
 static void tell_wait(odi_worker *worker, od_worker_report *report)
 {
-    /* relaxed, all: for reports. A queue's memory stays one. */
+    /* relaxed, all: hints for reports. The memory stays a queue's. */
     od_queue *at = odi_load_relaxed(&worker->waits_at);
 
     report->waits_for = odi_load_relaxed(&worker->waits_for);
@@ -60,9 +60,9 @@ static void tell_wait(odi_worker *worker, od_worker_report *report)
 static void look_at(odi_worker *worker, od_worker_report *report)
 {
     uint64_t activity = odi_worker_activity(worker);
-    od_queue *queue = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
+    od_queue *queue = odi_load_relaxed(&worker->queue_running); /* relaxed: a hint for reports */
 
-    report->thread_id = odi_load_relaxed(&worker->thread_id); /* relaxed: likewise */
+    report->thread_id = odi_load_relaxed(&worker->thread_id); /* relaxed: a hint for reports */
     report->node = worker->site->node;
     report->executed = odi_worker_executed(worker);
     for (int band = 0; band < ODI_BANDS; band++)
@@ -124,7 +124,7 @@ static void gather(void *object, void *raw)
 
     odi_lock_acquire(&queue->watch.lock);
     bool is_of = queue->pool == all->pool && (!queue->released || queue->records != NULL);
-    od_band band = (od_band)queue->band; /* with the lock: another generation may begin */
+    od_band band = (od_band)queue->band; /* under the lock, because the memory may become another queue */
     odi_lock_release(&queue->watch.lock);
     if (!is_of)
         return;
@@ -157,11 +157,11 @@ void od_warnings_to(void (*take)(const char *sentence))
     odi_warn_to(take);
 }
 
-/* ---- why nothing goes on ---- */
+/* ---- the description of a stuck pool ---- */
 
 enum { WAITS_NAMED = 4 };
 
-/* Adds one worker's wait. */
+/* Appends the description of one worker's wait. */
 static int describe(odi_worker *worker, char *text, size_t size)
 {
     od_worker_report it = {0};

@@ -8,14 +8,14 @@
 #include "worker/recruit.h"
 #include "worker/worker.h"
 
-/* On its thread's stack while that thread waits. */
+/* A waiting submitter, on its thread's stack. */
 typedef struct room_wait {
     od_queue *wanted;
-    od_scope *scopes; /* they do not change during the wait */
+    od_scope *scopes; /* constant during the wait */
     odi_wait_node *node;
-    odi_team *team;   /* whose worker waits, or NULL */
-    bool reached;     /* by the search that is under way */
-    int32_t width;    /* of a queue whose submitter goes on, as its label */
+    odi_team *team;   /* the team whose worker waits, or NULL */
+    bool reached;     /* by the current search */
+    int32_t width;    /* copied from the queue before its submitter continues, like the label */
     char label[48];
     struct room_wait *next, *next_found;
 } room_wait;
@@ -23,14 +23,14 @@ typedef struct room_wait {
 static odi_lock waits_lock;
 static room_wait *waits;
 
-/* A queue without a width needs no place that a waiter holds. */
+/* Whether the waiter holds a permit that the queue needs. A queue without a width needs none. */
 static bool holds(const room_wait *wait, od_queue *queue)
 {
     return odi_scopes_hold(wait->scopes, queue) && od_queue_width(queue) != OD_UNLIMITED;
 }
 
-/* Adds waiters that hold a place of the queue, or of one that it is on, to those found: its drainers need one of
- * each. Lock held. */
+/* Adds waiters that hold a permit of the queue or one of its targets to the found list, because the queue's
+ * drainers need these permits. Lock held. */
 static room_wait *find_holders(od_queue *queue, room_wait *found)
 {
     for (; queue != NULL; queue = odi_target_gate(queue)) {
@@ -45,8 +45,9 @@ static room_wait *find_holders(od_queue *queue, room_wait *found)
     return found;
 }
 
-/* Whether the waits lead from the wanted queue back to `mine`. A wide queue counts as held by each of its holders:
- * some searches then find a circle that would open again, and the line is longer by one job. Lock held. */
+/* Whether the waits lead from the wanted queue back to `mine`. A wide queue counts as blocked by each of its
+ * holders. A search may therefore find a cycle that would resolve; the wait queue then exceeds its limit by
+ * one job. Lock held. */
 static bool closes_circle(const room_wait *mine)
 {
     room_wait *found;
@@ -62,12 +63,12 @@ static bool closes_circle(const room_wait *mine)
     return mine->reached;
 }
 
-/* Takes the waiter out of its queue's list. False: it was granted before. The queue's lock is held. */
+/* Removes the waiter from its queue's list. Returns false if it was granted before. The queue's lock is held. */
 static bool give_up_room(od_queue *queue, odi_wait_node *node)
 {
     odi_wait_node *before = NULL;
 
-    if (queue->more == NULL) /* the queue is over, and the waiter was granted before */
+    if (queue->more == NULL) /* the queue is finished, and the waiter was granted before */
         return false;
     odi_wait_list *list = &queue->more->submitters;
     odi_wait_node **link = &list->first;
@@ -95,7 +96,8 @@ ODI_COLD static void say_beyond(const room_wait *wait, uint32_t limit)
              "width %s). Use a higher limit, narrower queues before this one, or more spareWorkers.", wait->label, limit, width);
 }
 
-/* The queue may be over once the waiter is granted: its label and width are copied before. Not held. */
+/* Lets the waiter continue without room. Its label and width are copied first, because the queue may be gone
+ * once the waiter is granted. The queue's lock is not held. */
 static void go_on(room_wait *wait)
 {
     od_queue *queue = wait->wanted;
@@ -110,8 +112,8 @@ static void go_on(room_wait *wait)
     odi_lock_release(&queue->watch.lock);
 }
 
-/* Whether no thread would be left for the wanted queue if the worker (or NULL) slept. The monitor looks again: two
- * workers may ask at once, and workers may sleep without saying that they wait. */
+/* Whether no thread would be left for the wanted queue if the worker (or NULL) slept. The monitor checks
+ * again, because two workers may ask at once, and workers may block without announcing it. */
 static bool would_be_last(const odi_worker *worker)
 {
     bool all_others_wait = false;
@@ -143,7 +145,7 @@ void odi_room_await(od_queue *queue, odi_wait_node *mine)
         say_beyond(&wait, limit);
 }
 
-/* No thread of the team is left for what its workers wait for. */
+/* Lets all waiters of the team continue: no thread is left for the work that they wait for. */
 static void let_on(odi_team *team)
 {
     odi_lock_acquire(&waits_lock);

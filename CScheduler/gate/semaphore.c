@@ -1,4 +1,4 @@
-/* semaphore.c — semaphores for jobs: a worker that waits hands its place over. */
+/* semaphore.c — semaphores for jobs; a spare may replace a worker that waits. */
 #include "gate/semaphore.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "sleep/idle.h"
 #include "worker/worker.h"
 
-/* A wait spins for WAIT_SPINS pauses: a closure that a worker runs at once signals sooner. After a useless spin the
- * thread's next wait sleeps at once; then its next 2, 4, up to MOST_SKIPPED. */
+/* A wait spins for WAIT_SPINS pauses, because a running closure may signal sooner. After a spin without a
+ * permit, the thread's next wait sleeps immediately; then its next 2, 4, up to MOST_SKIPPED. */
 enum { WAIT_SPINS = 600, MOST_SKIPPED = 64 };
 
 static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
@@ -25,7 +25,7 @@ od_semaphore *od_semaphore_create(int64_t value)
 
     if (semaphore == NULL)
         return NULL;
-    odi_lock_acquire(&semaphore->lock); /* the last signal of its last generation held this */
+    odi_lock_acquire(&semaphore->lock); /* the last signal to the memory's last semaphore held this lock */
     odi_store_relaxed(&semaphore->value, value); /* relaxed: not shared yet */
     semaphore->first = semaphore->last = NULL;
     semaphore->owed = 0;
@@ -76,18 +76,19 @@ static void take_off(od_semaphore *semaphore, odi_waiter *waiter)
         waiter->after->before = waiter->before;
 }
 
-/* A waiter that was counted goes. Where a signal is on its way to it, the permit is there for others. */
+/* Removes a waiter from the value. If a signal is on its way to it, the permit becomes available to others. */
 static void uncount(od_semaphore *semaphore)
 {
-    semaphore->owed -= odi_add_relaxed(&semaphore->value, 1) >= 0; /* relaxed: what a signal released stays so */
+    semaphore->owed -= odi_add_relaxed(&semaphore->value, 1) >= 0; /* relaxed: a signal's released writes stay
+                                                                      visible */
 }
 
 /* ---- waiting ---- */
 
-/* It has been counted. */
+/* Lists a waiter that the value counts. */
 ODI_COLD static od_semaphore_outcome get_in_line(od_semaphore *semaphore, odi_waiter *waiter)
 {
-    od_semaphore_outcome outcome = OD_SEMAPHORE_WAITS; /* said even if it is granted a moment later */
+    od_semaphore_outcome outcome = OD_SEMAPHORE_WAITS; /* returned even if it is granted a moment later */
 
     odi_lock_acquire(&semaphore->lock);
     if (waiter->state == ODI_WAITER_GONE) {
@@ -110,17 +111,17 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore, od_semapho
     return get_in_line(semaphore, waiter);
 }
 
-/* False: the deadline came, and a permit perhaps: the lock tells. */
+/* Returns false at the deadline. A permit may have come as well: the lock decides. */
 static bool await(odi_waiter *waiter, int64_t deadline_ns)
 {
-    while (odi_load_acquire(&waiter->granted, M2) == 0) { /* ended by: hand_over */
+    while (odi_load_acquire(&waiter->granted, M2) == 0) { /* ended by hand_over */
         if (odi_futex_wait(&waiter->granted, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
             return false;
     }
     return true;
 }
 
-/* Spins for the permit, and tells whether it came. A worker does not spin, so that another takes its place. */
+/* Spins for the permit, and returns whether it came. A worker sleeps instead, so that a spare can replace it. */
 static bool came_soon(odi_waiter *waiter)
 {
     static _Thread_local uint32_t skipped, to_skip;
@@ -204,8 +205,8 @@ bool od_semaphore_cancel(od_semaphore *semaphore, od_semaphore_waiter *waiter)
 
 /* ---- signalling ---- */
 
-/* Gives the permit that a signal owes to the longest waiter, outside of the lock where it is
- * to be called: it may be gone as soon as it is known to be granted. */
+/* Gives the permit of a signal to the longest waiter. Its function is called without the lock. The waiter may
+ * be gone as soon as it is granted, so its fields are read before. */
 ODI_COLD static void hand_over(od_semaphore *semaphore)
 {
     odi_function *function = NULL;
@@ -226,7 +227,7 @@ ODI_COLD static void hand_over(od_semaphore *semaphore)
     if (function != NULL)
         function(context);
     else if (waiter != NULL)
-        odi_futex_wake(&waiter->granted, 1); /* by its address alone */
+        odi_futex_wake(&waiter->granted, 1); /* uses only the address */
 }
 
 bool od_semaphore_signal(od_semaphore *semaphore)
@@ -237,7 +238,7 @@ bool od_semaphore_signal(od_semaphore *semaphore)
     return true;
 }
 
-/* ---- in a forked child: who waited is not there ---- */
+/* ---- in a forked child: the other waiters do not exist ---- */
 
 static void forget_who_waits(void *object)
 {

@@ -1,25 +1,25 @@
-/* semaphore.h — permits that are handed to whoever has waited longest.
+/* semaphore.h — semaphores whose permits go to the longest waiter.
  *
- * The value counts permits above zero and, below it, waiters that no signal is on its way to.
- * One addition decides everything: a wait that finds a permit has it, a signal that finds a
- * waiter owes it one. Only then is the lock taken, and the permit handed to the head of the
- * list, so that nobody who comes later can take it. Signals and waiters may reach the lock in
- * any order, which `owed` settles:
+ * A positive value counts permits; a negative value counts waiters without a signal on the way. One addition
+ * decides: a wait that finds a permit owns it, and a signal that finds a waiter owes it a permit. Only then
+ * is the lock taken, and the permit goes to the head of the list, so that no later thread can take it.
+ * Signals and waiters may reach the lock in any order; `owed` accounts for this:
  *
- *     above zero   permits of signals that came before the waiters they belong to: nobody is listed
- *     below zero   signals on their way to waiters who gave up: their permits are in the value already
+ *     above zero   permits of signals that arrived before their waiters: no waiter is listed
+ *     below zero   signals on their way to waiters that gave up: the value already has their permits
  *
- * States of a waiter   NEW -> LISTED      it gets in line
+ * States of a waiter   NEW -> LISTED      it joins the list
  *                      LISTED -> GRANTED  signal
- *                      LISTED -> GONE     giving up
- *                      NEW -> GONE        giving up before it gets in line, or with a permit
+ *                      LISTED -> GONE     it gives up
+ *                      NEW -> GONE        it gives up before it is listed, or with a permit
  *
- * Owns     the list; a waiter's memory is its caller's.
- * Threads  anyone; one thread begins a waiter, another may make it give up.
- * How a wait ends: by a signal, or by giving up (deadline, cancellation).
+ * Owns     the list; a waiter's memory belongs to its caller.
+ * Threads  any thread; one thread starts a waiter, another may cancel it.
  *
- * Edges    M1  signal -> wait   release/acquire   what the signaller wrote
- *          M2  grant -> wait    release/acquire   the same, for who sleeps
+ * A wait ends by a signal, or by giving up (deadline, cancellation).
+ *
+ * Edges    M1  signal -> wait   release/acquire   the signaller's writes
+ *          M2  grant -> wait    release/acquire   the signaller's writes, for a sleeper
  */
 #ifndef ODI_GATE_SEMAPHORE_H
 #define ODI_GATE_SEMAPHORE_H
@@ -38,14 +38,14 @@ typedef struct odi_waiter {
     odi_atomic(uint32_t) granted; /* a sleeper's futex word */
     odi_waiter_state state;       /* under the lock */
     struct odi_waiter *before, *after;
-    odi_function *function; /* called with the context when it is granted; NULL: it sleeps */
+    odi_function *function; /* called with the context when granted; NULL: a thread sleeps */
     void *context;
 } odi_waiter;
 
 struct odi_semaphore {
     odi_atomic(int64_t) value;
     odi_lock lock;
-    odi_waiter *first, *last; /* under the lock, like this: */
+    odi_waiter *first, *last; /* under the lock, as the next line */
     int64_t owed;
     int64_t initial;          /* constant */
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];

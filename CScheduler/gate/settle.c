@@ -15,7 +15,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
         odi_earmark_settle(queue);
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
         odi_limit_admit(queue);
-    odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
+    odi_front front = odi_queue_front(queue, 0); /* first, because it may take over the inbox */
     uint64_t inside = queue->line.count + queue->early.count + queue->back;
     uint64_t waiting = inside + odi_inbox_waiting(&queue->inbox);
     bool seems_clear = waiting == 0;
@@ -30,8 +30,8 @@ odi_settlement odi_queue_settle(od_queue *queue)
     queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
                                                      queue->gate.earmarks > 0 && odi_earmark_has_pass(queue));
     bool wants = odi_gate_wants_drainer(&queue->gate, front);
-    odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
-    odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */
+    odi_invariant(!wants || seems_clear); /* the inbox's lock is held when it becomes true */
+    odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: locked */
     if (waiting == 0 && queue->gate.held == 0) {
         odi_fifo_rest(&queue->inbox.fifo);
         odi_fifo_rest(&queue->line);
@@ -47,9 +47,9 @@ odi_settlement odi_queue_settle(od_queue *queue)
     return settlement;
 }
 
-/* ---- what follows ---- */
+/* ---- consequences ---- */
 
-/* Memory is short for a pass in the pool: it lies in the queue's node, or follows when that comes up. */
+/* The pool has no memory for a drain request: it uses the queue's node, or waits until the node is free. */
 ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -64,7 +64,8 @@ ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
         odi_pool_submit_node(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, true}), &queue->pass);
 }
 
-/* Both locks held. A pass keeps its place in the target's line, also when the raise is over that it was sent for. */
+/* Adds a drain request to the target's wait queue. It keeps its place there even if its raise has ended. Both
+ * locks are held. */
 static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 {
     if (ODI_UNLIKELY(queue->more->awaited > 0)) {
@@ -78,11 +79,11 @@ static void line_up(od_queue *queue, od_queue *target, uint32_t band)
     }
     queue->pass_is_out = true;
     queue->pass_band = (uint8_t)band;
-    odi_queue_raise_waiting(target, band); /* what is before it is waited for */
+    odi_queue_raise_waiting(target, band); /* earlier entries there are waited for */
 }
 
-/* The target is settled in one critical section with the push, because whoever runs the pass may
- * end the queue's life, and with it the target's. */
+/* Settles the target in the critical section of the push. A thread that runs the request may free the queue
+ * and the target. */
 static void send(od_queue *queue, uint32_t band)
 {
     od_queue *target = odi_target_gate(queue);
@@ -90,7 +91,8 @@ static void send(od_queue *queue, uint32_t band)
     odi_lock_acquire(&queue->watch.lock);
     odi_lock_acquire(&target->watch.lock);
     queue->sends = false;
-    bool over = queue->released && queue->drainers_waiting == 0; /* another pass has brought one meanwhile */
+    bool over = queue->released && queue->drainers_waiting == 0; /* another request has brought a drainer in
+                                                                    between */
     if (queue->drainers_waiting > 0)
         line_up(queue, target, band);
     odi_settlement settlement = odi_queue_settle(target);
@@ -129,14 +131,14 @@ void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken)
     odi_queue_put_down(queue, taken);
     queue->drainers_waiting++;
     if (ODI_UNLIKELY(queue->gate.returning > 0))
-        odi_earmark_settle(queue); /* whoever wants its place back takes this one */
+        odi_earmark_settle(queue); /* a holder that waits for its permit takes this one */
     if (queue->drainers_waiting > 0)
-        odi_queue_give_passes(queue, &settlement); /* and those that one before it wants, whose node was out */
+        odi_queue_give_passes(queue, &settlement); /* including requests that waited for the node */
     odi_lock_release(&queue->watch.lock);
     odi_queue_carry_out(queue, settlement);
 }
 
-/* A drainer may be missing. Not held. */
+/* Calls a drainer if one is missing. No lock is held. */
 void odi_queue_see_to_drainers(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);

@@ -1,8 +1,9 @@
-/* settle.h — what follows from a change of a line, its places, width or suspension: under the lock whom it lets go
- * on, and without it the drainers that are called.
+/* settle.h — consequences of a change of a queue's entries, permits, width or suspension. Under the lock it
+ * finds the waiters to admit; without the lock it submits drain requests.
  *
- * One pass of a queue on another stands in the target's line at a time, with the queue's own node; in that node lies
- * also one that the pool has no memory for. Further drainers have none. How that wait ends: the one that is out comes up.
+ * At most one drain request of a child queue is in the target's wait queue, in the child's node. A request
+ * for which the pool has no memory uses this node too. Further drainers have no request. Their wait ends when
+ * a worker takes the request that is out.
  */
 #ifndef ODI_GATE_SETTLE_H
 #define ODI_GATE_SETTLE_H
@@ -11,25 +12,26 @@
 
 #pragma GCC visibility push(hidden)
 
-odi_settlement odi_queue_settle(od_queue *queue);   /* held: carry_out follows */
-void odi_queue_settle_and_release(od_queue *queue); /* held; releases it, and does what follows */
+odi_settlement odi_queue_settle(od_queue *queue);   /* lock held; the caller then calls carry_out */
+void odi_queue_settle_and_release(od_queue *queue); /* lock held; releases it and applies the consequences */
 
-/* Not held, all of them. */
+/* No lock is held at the following calls. */
 void odi_queue_carry_out(od_queue *queue, odi_settlement settlement);
-/* Sees to a drainer after a push, where the inbox wants one. */
+/* Calls a drainer after a push, if the inbox wants one. */
 void odi_queue_see_to_drainers(od_queue *queue);
-/* All that waits now is served in this band. */
+/* Serves all entries that wait now in this band. */
 void odi_queue_raise_all(od_queue *queue, uint32_t band);
 
-/* The drainer's slice of its worker is over: it waits for a pass again. */
+/* Ends the drainer's time slice on its worker: the drainer waits for a drain request again. */
 void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken);
 
 /* ---- barrier.c ---- */
 
-/* From here on the queue keeps its line, so that a barrier can be pushed: it waits for what is outside. Not held. */
+/* Closes the queue, so that a barrier can be pushed; the barrier waits for earlier jobs in the pool. No lock
+ * is held. */
 void odi_queue_keep_line(od_queue *queue);
-void odi_queue_close_if_open(od_queue *queue); /* held: a new one may still open */
-void odi_queue_end_barrier(od_queue *queue);   /* not held: the place is kept */
+void odi_queue_close_if_open(od_queue *queue); /* lock held: a new queue may still open */
+void odi_queue_end_barrier(od_queue *queue);   /* no lock is held; the permit is kept */
 void odi_queue_before_drained(od_queue *queue);
 
 #pragma GCC visibility pop

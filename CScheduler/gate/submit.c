@@ -1,23 +1,23 @@
-/* submit.c — the doors by which jobs come to a queue. */
+/* submit.c — the functions by which jobs enter a queue, for C and for Swift. */
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* The record has counted the job, and nothing can keep it. */
+/* The record has counted the job, but no memory is available to store it. */
 ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 {
     return odi_record_withdraw(record, job) ? OD_NO_MEMORY : OD_OK;
 }
 
-/* Puts a job that its record has counted where it waits. False: as odi_queue_push. */
+/* Stores a job that its record has counted. Returns false as odi_queue_push does. */
 ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi_entry labelled,
                           odi_entry_node *node)
 {
     /* relaxed: L2's fence stands before it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
-        /* asked first: the job may be the queue's last */
+        /* Read before the push: once the job runs, the queue may be gone. */
         bool urgent = (key & ODI_KEY_BAND) < queue->band;
         bool pushed = odi_queue_push(queue, labelled, node);
 
@@ -35,7 +35,7 @@ ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi
 ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
                                                 odi_entry_node *node, bool *reserve);
 
-/* `node`, `reserve`: NULL, or as of odi_queue_submit_node. */
+/* `node`, `reserve`: NULL, or as in odi_queue_submit_node. */
 ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job, odi_entry_node *node,
                                 bool *reserve)
 {
@@ -75,11 +75,11 @@ void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_ent
 {
     od_status status = submit(queue, NULL, key, job, node, reserve);
 
-    if (ODI_UNLIKELY(status != OD_OK && status != OD_STOPPED)) /* a stop has discarded it */
+    if (ODI_UNLIKELY(status != OD_OK && status != OD_STOPPED)) /* otherwise a stop has discarded it */
         odi_run_discard(&queue->pool->team, job);
 }
 
-/* The users' door: a queue with a limit looks first. */
+/* The entry for users: a queue with a limit checks the limit first. */
 ODI_HOT_INLINE od_status enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     if (ODI_UNLIKELY(queue->pending_limit > 0))
@@ -92,7 +92,7 @@ od_status odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_e
     return enter(queue, group, key, job);
 }
 
-/* ---- the users' doors ---- */
+/* ---- entries for users ---- */
 
 static uint32_t band_of(const od_queue *queue, int32_t band)
 {
@@ -101,7 +101,7 @@ static uint32_t band_of(const od_queue *queue, int32_t band)
     return band >= 0 && (uint32_t)band < own ? (uint32_t)band : own;
 }
 
-/* What the flags make of the band. Sees to it that a barrier finds a line. */
+/* Returns the key for band and flags. Closes the queue for a barrier. */
 ODI_COLD uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags)
 {
     uint32_t key = band_of(queue, band);
@@ -129,12 +129,13 @@ od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, ui
 
 void od_queue_async_task(od_queue *queue, int32_t band, void *task)
 {
-    od_pool *pool = queue->pool; /* here and below: asked first, the job may be the queue's last */
+    od_pool *pool = queue->pool; /* here and below: read before the push, because the queue may be gone
+                                    afterwards */
 
     odi_pool_expect(pool, od_queue_async(queue, NULL, band, od_task_run, task));
 }
 
-/* A pending limit does not hold for it. */
+/* Submits a job that bypasses the pending limit. */
 static void submit_due(od_queue *queue, int32_t band, odi_entry job)
 {
     od_pool *pool = queue->pool;
@@ -154,7 +155,7 @@ void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 
 static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
+    od_pool *pool = queue->pool; /* read before the push, because the queue may be gone afterwards */
     od_status status = OD_OK;
 
     bool taken = true;
@@ -181,8 +182,8 @@ bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job)
 
 #ifdef ODI_SWIFT_CLOSURES
 
-/* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
- * context's reference. See Sources/OverdriveCore/Queue/ClosureDoor.swift for the other side. */
+/* Entry points for Swift closures. A closure parameter is two words, and `__owned` transfers the reference of
+ * its context. The Swift side is Sources/OverdriveCore/Queue/ClosureDoor.swift. */
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
                                                        int32_t band)
@@ -202,7 +203,7 @@ __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *ca
                                 odi_job_closure(code, captures, 0)));
 }
 
-/* A closure that is refused is released. */
+/* Releases a closure that is refused. */
 __attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
                                                                od_queue *queue, od_group *group,
                                                                int32_t band, uint32_t flags)

@@ -1,25 +1,26 @@
-/* sync.c — places of a queue and of what it is on: a sync caller takes one of the queue, then one of each target,
- * outwards, and gives them up at its end; a task holds them across an `await`. */
+/* sync.c — permits of a queue and its targets. A sync caller takes a permit of the queue, then of each target
+ * outwards, and returns them at its end. A task holds them across an `await`. */
 #include "base/invariant.h"
 #include "gate/callers.h"
 #include "gate/current.h"
 #include "worker/worker.h"
 
-/* ---- giving up ---- */
+/* ---- returning permits ---- */
 
-/* Places of a queue and of what it is on: its own, and a bit for each target, outwards, up to `beyond`. */
+/* Permits of a queue and its targets: the queue's own, and a bit per target outwards, up to `beyond`. */
 typedef struct {
-    bool own, exclusive; /* that of a barrier */
-    int64_t targets;     /* -1: all of them */
+    bool own, exclusive; /* `exclusive`: a barrier's permit */
+    int64_t targets;     /* -1: all targets */
     od_queue *beyond;
-    bool deep;    /* those behind the bits are counted in the queues */
-    uint8_t level; /* targets that were looked at */
+    bool deep;    /* targets beyond the bits count their permits themselves */
+    uint8_t level; /* number of targets visited */
 } odi_places;
 
-/* Targets with a bit of their own in what od_queue_hold returns. */
+/* Targets with a bit in the value that od_queue_hold returns. */
 enum { TARGETS_WITH_BIT = 22 };
 
-/* Whether a place behind the bits is to be given up. Holders are alike there: a queue counts its places only. */
+/* Takes a permit beyond the bits, if there is one. These holders are alike: a queue only counts their
+ * permits. */
 static bool take_deep(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -30,15 +31,15 @@ static bool take_deep(od_queue *queue)
     return held;
 }
 
-/* A place that was given up, and those that were before it. */
+/* A returned permit, linked to those returned before it. */
 typedef struct odi_left_place {
     od_queue *queue;
     odi_settlement settlement;
     const struct odi_left_place *before;
 } odi_left_place;
 
-/* All of them before anything follows from it. The queue's own place last: it is what keeps its
- * targets, which end no sooner. A queue that is over by now, or in another generation, has nothing to be done for it. */
+/* Returns all permits before any consequence. The queue's own permit comes last, because it keeps the targets
+ * alive. Nothing is to be done for a queue that is freed or in another generation by then. */
 static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_left_place *before)
 {
     bool behind = places.deep && places.level >= TARGETS_WITH_BIT;
@@ -69,9 +70,9 @@ static void give_up(od_queue *queue, odi_places places)
 
 /* ---- sync ---- */
 
-/* Whether the caller runs one of the queue's closures, and asks to be let in once more. Then it is in already, and
- * has no other permit: whoever waits for that closure, a barrier or others of a limited queue, would have to wait
- * for this sync, which stood in line behind them. */
+/* Whether the caller already runs one of the queue's closures. It then needs no second permit. A barrier, or
+ * other jobs of a limited queue, may wait for that closure. They would wait for this sync, which would queue
+ * behind them. */
 static bool is_inside(od_queue *queue)
 {
     if (ODI_LIKELY(odi_scopes == NULL && odi_worker_self == NULL && odi_outsides == NULL &&
@@ -98,7 +99,7 @@ static void enter_targets(od_scope *scope)
     od_queue *each = odi_target_gate(scope->queue);
 
     scope->beyond = each;
-    odi_scopes = scope; /* from here on the caller is on what it holds places of */
+    odi_scopes = scope; /* from here on the caller runs in the queues whose permits it holds */
     od_queue *through = scope->queue;
     while (each != NULL && !od_queue_is_current(each)) {
         odi_queue_wait_for_permit(each, false, through);
@@ -108,7 +109,7 @@ static void enter_targets(od_scope *scope)
     }
 }
 
-/* Forks within the scope that others steal are in it too. */
+/* Forks within the scope that thieves take belong to the scope too. */
 static void note_scope(od_scope *scope)
 {
     if (ODI_LIKELY(od_forks_self == NULL))
@@ -125,7 +126,7 @@ void od_queue_sync_begin(od_queue *queue, od_scope *scope)
             check_targets(queue);
         if (!odi_queue_enter_at_once(queue, false))
             odi_queue_wait_for_permit(queue, false, NULL);
-        /* Asked again: the queue may have been inactive, and without a target. */
+        /* Read again: the queue may have been inactive, and without a target. */
         if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
             enter_targets(scope);
     }
@@ -159,7 +160,7 @@ void od_queue_sync_end(od_scope *scope)
         odi_queue_give_permit(scope->queue, scope->exclusive);
 }
 
-/* ---- places that outlast their jobs ---- */
+/* ---- permits that outlast their jobs ---- */
 
 static bool hold(od_queue *queue, bool deep)
 {
@@ -170,18 +171,18 @@ static bool hold(od_queue *queue, bool deep)
         odi_gate_hold(&queue->gate);
         if (deep)
             queue->more->held_deep++;
-        odi_queue_take_back(queue); /* the drainer that is here goes on no further */
+        odi_queue_take_back(queue); /* the current drainer must not continue */
     }
     odi_queue_settle_and_release(queue);
     return limited;
 }
 
-/* Widths may change meanwhile: a bit for each of the chain's first queues says which place was taken, and one that
- * queues behind them were looked at. Those above say in which process: a forked child holds nothing that its parent
- * took. */
+/* Bits record which permits were taken, because widths may change in between: one bit for each of the first
+ * queues of the chain. One more bit says that queues behind them were visited. The bits above identify the
+ * process: a forked child holds none of its parent's permits. */
 enum { DEEP = 1 << (TARGETS_WITH_BIT + 1), PLACES = 2 * DEEP - 1, ONE_FORK = PLACES + 1 };
 
-static uint32_t forks_since; /* those of the process's forebears since the first */
+static uint32_t forks_since; /* the number of forks from the first process to this one */
 
 void odi_holds_forked(void)
 {

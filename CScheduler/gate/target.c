@@ -7,9 +7,9 @@
 
 enum { SENTENCE_BYTES = 1024 };
 
-/* ---- who is on whom ---- */
+/* ---- the chain of targets ---- */
 
-/* Under the pool's lock of the targets. */
+/* Reports a cycle of targets. The pool's targets lock is held. */
 ODI_COLD static void refuse(od_queue *queue, od_queue *target)
 {
     char path[SENTENCE_BYTES] = "";
@@ -30,7 +30,7 @@ static void refuse_circle(od_queue *queue, od_queue *target)
     }
 }
 
-/* The target has to know who runs on it from now on. */
+/* Counts the queue as a child of the target. */
 static void count_child(od_queue *target)
 {
     if (target->shared)
@@ -40,7 +40,7 @@ static void count_child(od_queue *target)
     odi_lock_release(&target->watch.lock);
 }
 
-/* No locks. */
+/* No locks are held. */
 bool odi_target_prepare(od_queue *target)
 {
     if (target->shared)
@@ -53,7 +53,7 @@ bool odi_target_prepare(od_queue *target)
     return has;
 }
 
-/* The queue is diverted since it was made. */
+/* The queue has been diverted since its creation. */
 void odi_target_adopt(od_queue *queue, od_queue *target)
 {
     odi_invariant(odi_target_next(queue) == NULL);
@@ -62,11 +62,11 @@ void odi_target_adopt(od_queue *queue, od_queue *target)
                  queue->label, target->label);
     count_child(target);
     queue->gate.closed = true;
-    odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_gate */
+    odi_store_relaxed(&queue->target, target); /* relaxed: the lock; see odi_target_gate */
 }
 
-/* In one critical section with the look at `inactive`: a drainer that has begun without a place of
- * the target could not be called back. */
+/* Sets the target in the critical section that checks `inactive`. A drainer that began without the target's
+ * permit could not be called back. */
 void od_queue_set_target(od_queue *queue, od_queue *target)
 {
     bool has = target == NULL || odi_target_prepare(target);
@@ -80,7 +80,7 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
                  "and set its target before activate().",
                  queue->label);
     od_queue *before = odi_target_gate(queue);
-    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: locked, as below */
     refuse_circle(queue, target);
     if (target != NULL)
         odi_target_adopt(queue, target);
@@ -121,7 +121,7 @@ void odi_target_unlock(od_queue *queue)
     od_queue *each = odi_target_gate(queue);
 
     while (each != NULL) {
-        od_queue *next = odi_target_gate(each); /* its lock is what keeps that */
+        od_queue *next = odi_target_gate(each); /* read first: the lock keeps it valid */
 
         odi_lock_release(&each->watch.lock);
         each = next;

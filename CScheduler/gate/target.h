@@ -1,18 +1,18 @@
-/* target.h — queues on queues.
+/* target.h — target queues: queues whose order and limits also apply to the queues that target them.
  *
- * A queue with a target keeps its line, and its drainers' passes go through the target's line
- * instead of to the pool: there they are entries like jobs, counted nowhere and never cancelled,
- * and while a drainer runs it holds a place of the target. So the target's order, width, barriers and
- * suspension hold for what runs on it. After each job a drainer looks whether a target wants
- * its place back, and if so goes to the end of the target's line.
+ * A queue with a target keeps its wait queue, and its drain requests go through the target's wait queue
+ * instead of the pool. There a request is an entry like a job, but it is not counted and never cancelled.
+ * While a drainer runs, it holds a permit of the target. The target's order, width, barriers and suspension
+ * therefore apply. After each job a drainer checks whether a target needs its permit, and if so requeues at
+ * the target.
  *
- * A sync caller takes a place of the queue, then one of each target, outwards. Who holds a
- * target's place and waits for one of a queue on it earmarks it meanwhile: see earmark.h.
+ * A sync caller takes a permit of the queue, then of each target outwards. A holder of a target's permit that
+ * waits for a permit of a child queue earmarks its permit: see earmark.h.
  *
- * How long a target lives: until no queue has it as its target (`children`).
+ * A target lives until no queue has it as its target (`children`).
  *
- * Locks    the pool's, which guards the chains; order: that lock, then queues, from a queue to its
- *          target.
+ * The pool's targets lock protects the chains. Lock order: that lock, then queues, from a queue to its
+ * target.
  */
 #ifndef ODI_GATE_TARGET_H
 #define ODI_GATE_TARGET_H
@@ -21,18 +21,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* From here on all that runs on the target passes its line. False: memory is short. */
+/* Makes all jobs on the target pass its wait queue from here on. Returns false if an allocation fails. */
 bool odi_target_prepare(od_queue *target);
 
-/* The queue is on `target` from here on, which is prepared. Held. */
+/* Sets the queue's target, which is prepared. Lock held. */
 void odi_target_adopt(od_queue *queue, od_queue *target);
 
-/* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
- * False: one of them is suspended. odi_target_unlock follows in any case. */
+/* Locks the targets while a drainer takes a job, so that jobs submitted after a target's suspension wait.
+ * Returns false if a target is suspended. The caller always calls odi_target_unlock. The queue's lock is
+ * held. */
 bool odi_target_lock(od_queue *queue);
 void odi_target_unlock(od_queue *queue);
 
-/* Whether a drainer has to go back in line, because of its targets. Not held. */
+/* Whether a drainer must requeue because of a target. No lock is held. */
 bool odi_target_wants_back(od_queue *queue);
 
 #pragma GCC visibility pop

@@ -1,14 +1,14 @@
-/* timer.c — a timer entry that submits a job to a queue when it is due (include/od_timer.h).
+/* timer.c — timers: a timer entry that submits a job to a queue when it is due (include/od_timer.h).
  *
- * One word says where the timer is and whether it is cancelled. Whoever moves it on owns it:
- * who takes the timer entry off the wheel, then the queue's job, then the wheel again. A cancel
- * only sets its bit, and owns the timer if it also finds the timer entry armed; otherwise the owner
- * meets the bit before the next call. So the end comes once.
+ * One word holds the timer's state and whether it is cancelled. The thread that moves the timer on owns it.
+ * The first owner is the thread that takes the entry off the wheel, then the queue's job, then the wheel
+ * again. A cancel sets its bit, and owns the timer only if it also finds the entry armed. Otherwise the owner
+ * sees the bit before the next call. So `over` is called once.
  *
- * After `over` the pool may be gone. The first canceller therefore sets LOOKS together with CANCELLED
- * and clears it when it has left the pool's wheel. The owner calls `over` when LOOKS is clear.
+ * After `over` the pool may be gone. The first canceller therefore sets LOOKS together with CANCELLED and
+ * clears it after it has left the pool's wheel. The owner calls `over` when LOOKS is clear.
  *
- * Edges    T2  call -> cancel, over   acq_rel   what the calls wrote is readable by who finds
+ * Edges    T2  call -> cancel, over   acq_rel   the calls' writes are readable by a thread that finds
  *                                               the timer over, and by the next call
  *          T3  release -> free        acq_rel   the last reference sees all uses
  */
@@ -24,27 +24,26 @@
 
 enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4, LOOKS = 8 };
 
-/* The forks between the first process and this one. */
+/* The number of forks from the first process to this one. */
 static uint32_t forks_seen;
 
 struct od_timer {
-    odi_timer_entry entry; /* first */
+    odi_timer_entry entry; /* first member */
     odi_owned owned;       /* the queue's job */
-    odi_entry_node node;   /* where it waits if the queue has no memory for it */
+    odi_entry_node node;   /* for the job, if the queue has no memory for it */
     odi_atomic(uint32_t) state;
-    odi_atomic(uint32_t) references; /* the creator's, and the engine's until it is over */
+    odi_atomic(uint32_t) references; /* the creator's, and the engine's until the timer is over */
     od_pool *pool;
-    od_queue *queue; /* or NULL: it is delivered */
-    uint32_t key;    /* there */
+    od_queue *queue; /* or NULL: `deliver` is called */
+    uint32_t key;    /* the record's key in the queue */
     void (*deliver)(void *context, od_timer *timer);
     void (*call)(void *context, uint64_t missed);
     void (*over)(void *context);
     void *context;
-    int64_t due, interval; /* the owner's: when the next call is, or was, to come. Before the
-                              start: the delay, unless it */
-    bool absolute;         /* is set */
-    bool reserve;          /* of a record for the queue */
-    uint32_t forks_seen;   /* when it was created: a canceller that looks may be the parent's thread */
+    int64_t due, interval; /* the due time of the next or last call. Before the start it is the delay, */
+    bool absolute;         /* unless this is set */
+    bool reserve;          /* holds a reserved record for the queue */
+    uint32_t forks_seen;   /* at creation: a canceller with LOOKS may be the parent's thread */
 };
 
 static od_timer *timer_of(odi_timer_entry *entry)
@@ -57,7 +56,7 @@ static od_timer *timer_of_job(odi_owned *owned)
     return (od_timer *)((char *)owned - offsetof(od_timer, owned));
 }
 
-/* ---- the end ---- */
+/* ---- the end of a timer ---- */
 
 void od_timer_release(od_timer *timer)
 {
@@ -68,14 +67,14 @@ void od_timer_release(od_timer *timer)
     free(timer);
 }
 
-/* Ended by: the canceller, which takes one lock and calls nobody. */
+/* Ended by the canceller, which takes one lock and calls no user code. */
 ODI_COLD static void await_canceller(od_timer *timer)
 {
     for (int round = 0; timer->forks_seen == forks_seen && odi_load_acquire(&timer->state, T2) & LOOKS; round++)
         odi_thread_give_way(round);
 }
 
-/* By the owner, who owns it no longer. */
+/* Ends the timer; the owner no longer owns it. */
 static void end(od_timer *timer, uint32_t cancelled)
 {
     if (ODI_UNLIKELY(odi_or_acqrel(&timer->state, OVER | cancelled, T2) & LOOKS))
@@ -85,7 +84,7 @@ static void end(od_timer *timer, uint32_t cancelled)
     od_timer_release(timer);
 }
 
-/* Moves the timer on. False: it is cancelled, and over. Owner. */
+/* Moves the timer to another state. Returns false if it is cancelled; it is then over. Owner only. */
 static bool move(od_timer *timer, uint32_t from, uint32_t to)
 {
     uint32_t state = from;
@@ -97,7 +96,7 @@ static bool move(od_timer *timer, uint32_t from, uint32_t to)
     return false;
 }
 
-/* ---- when it is due ---- */
+/* ---- a due timer ---- */
 
 static void due(odi_timer_entry *entry)
 {
@@ -119,14 +118,14 @@ static void dropped(odi_timer_entry *entry)
 
 static const odi_timer_entry_kind timer_kind = {due, dropped};
 
-/* Owner, until the timer entry is armed. */
+/* Arms the entry; the caller owns the timer until then. */
 static void arm(od_timer *timer, int64_t now)
 {
     if (!odi_team_arm(&timer->pool->team, &timer->entry, timer->due, now))
         end(timer, CANCELLED);
 }
 
-/* The number of intervals between the last call that was due and now. */
+/* Returns the number of intervals between the last due call and now. */
 static uint64_t intervals_missed(const od_timer *timer)
 {
     int64_t late = timer->interval > 0 ? odi_clock_now() - timer->due : 0;
@@ -145,12 +144,12 @@ static void arm_next(od_timer *timer)
 
 /* ---- the call ---- */
 
-/* False: it was cancelled while it waited, and is over. */
+/* Returns false if the timer was cancelled while it waited. */
 static bool begin_call(od_timer *timer)
 {
     uint32_t queued = QUEUED;
 
-    /* relaxed: the queue has handed the timer over, and who finds it running reads nothing of it */
+    /* relaxed: the queue has handed the timer over, and a thread that finds it running reads none of its data */
     return odi_cas_relaxed(&timer->state, &queued, RUNNING);
 }
 
@@ -159,18 +158,18 @@ static void call(odi_owned *owned)
     od_timer *timer = timer_of_job(owned);
 
     if (!begin_call(timer))
-        return; /* after_call ends it */
+        return; /* after_call ends the timer */
     uint64_t missed = intervals_missed(timer);
 
     timer->due += (int64_t)missed * timer->interval;
     timer->call(timer->context, missed);
 }
 
-/* It has run, or was discarded. */
+/* Called after the job has run or was discarded. */
 static void after_call(odi_owned *owned)
 {
     od_timer *timer = timer_of_job(owned);
-    uint32_t state = odi_load_relaxed(&timer->state); /* relaxed: its owner's, until it ends or moves on */
+    uint32_t state = odi_load_relaxed(&timer->state); /* relaxed: only its owner changes it now */
     bool ran = (state & WHERE) == RUNNING;
 
     if (timer->interval == 0)
@@ -196,7 +195,7 @@ od_timer_cancelled od_timer_cancel(od_timer *timer)
     do {
         if ((state & WHERE) == OVER) /* its pool may be gone */
             return OD_TIMER_WAS_OVER;
-        if (state & CANCELLED) /* another thread looks, or has looked */
+        if (state & CANCELLED) /* another thread is cancelling, or has cancelled */
             return (state & WHERE) == RUNNING ? OD_TIMER_RUNS : OD_TIMER_WAS_OVER;
     } while (!odi_cas_acqrel_acquire(&timer->state, &state, state | CANCELLED | LOOKS, T2));
     bool armed = odi_timer_queue_cancel(&timer->pool->team.timers, &timer->entry);
@@ -211,7 +210,7 @@ bool od_timer_is_cancelled(od_timer *timer)
     return odi_load_acquire(&timer->state, T2) & CANCELLED;
 }
 
-/* ---- creating ---- */
+/* ---- creation ---- */
 
 static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
                         const od_timer_options *options, void (*deliver)(void *context, od_timer *timer))
@@ -245,9 +244,10 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         .interval = options->interval_ns,
         .forks_seen = forks_seen,
     };
-    odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
+    odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: no other thread knows it yet */
     odi_store_relaxed(&timer->references, 2);
-    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor, which asks again */
+    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor, which
+                                                                  checks again */
         odi_store_relaxed(&pool->delivers, true);
     return timer;
 }

@@ -1,15 +1,14 @@
-/* wait.c — what a thread does that waits for jobs to end: a group's, a queue's.
+/* wait.c — waits of a thread until the jobs of a group or a queue have ended.
  *
- * It runs nothing but what it waits for. A worker that waits without a deadline first takes what is
- * at either end of its own deques and belongs to the set: that has to end before the wait does,
- * wherever it runs, and recursion needs no thread for each level. Then, like everybody else, it gives
- * its place over and sleeps until the set is empty. With a deadline it takes nothing, because what it
- * takes may last longer.
+ * A waiting thread runs only jobs of the set that it waits for. A worker that waits without a deadline first
+ * takes jobs of the set from both ends of its own deques. These jobs must end before the wait on any thread,
+ * and recursion then needs no thread per level. Afterwards the worker sleeps until the set is empty, like any
+ * other thread, and a spare may replace it. With a deadline it takes no job, because the job may last longer.
  *
- * A job that is run like this knows nothing of the one below: it is on no queue that that one is
- * on, and holds none of its places (`odi_set_apart`).
+ * A job run in this manner is unrelated to the job below it on the stack. It is in none of that job's queues
+ * and holds none of its permits (`odi_set_apart`).
  *
- * How a wait ends: by who finds the set's next empty moment (job/watch.h), or its deadline.
+ * A wait ends when a thread finds the set empty (job/watch.h), or at its deadline.
  */
 #include "gate/current.h"
 #include "gate/cycle.h"
@@ -23,26 +22,27 @@
 #include "worker/recruit.h"
 #include "worker/worker.h"
 
-/* Who overrides looks again after this whether more has joined the set; each time after twice as long. */
+/* A waiter that overrides a band checks after this time for new jobs of the set, then after twice that time,
+ * and so on. */
 #define OVERRIDE_AGAIN_NS (20 * ODI_MILLISECOND)
 
-/* Waits of a few microseconds are common while workers are awake: worth waiting awake for.
- * But not after waking one, because it may need this very CPU: across CPUs a wake takes ten
- * times as long. */
+/* A spin before the sleep pays, because waits of a few microseconds are common while workers are awake. A
+ * thread that has just woken a worker does not spin, because the worker may need this CPU. A wake-up across
+ * CPUs takes ten times as long. */
 enum { WAIT_SPINS = 600 };
 
-/* What is waited for: a set of records, and what is known beside. */
+/* The set of records that a thread waits for, with further facts. */
 typedef struct {
     odi_set set;
-    struct odi_group *group; /* it is this one's jobs; NULL: the queue's */
-    od_queue *queue; /* jobs of this one are among it, or are waited for by it; may be NULL */
-    uint32_t band;   /* they are in this one */
+    struct odi_group *group; /* the set is this group's jobs; NULL: the queue's jobs */
+    od_queue *queue; /* its jobs are in the set, or the set waits for them; may be NULL */
+    uint32_t band;   /* the band of these jobs */
 } odi_awaited;
 
-/* ---- what is at hand ---- */
+/* ---- jobs in the worker's deques ---- */
 
-/* In a serial queue's line what is before the queue's own jobs has to end first; in others that is
- * a stranger's, where it is of a queue on this one. */
+/* Whether a drain request of the queue belongs to its set. In a serial queue the entries before the queue's
+ * own jobs must end first. In other queues a child queue's entry is unrelated. */
 static bool has_own_alone(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -51,16 +51,16 @@ static bool has_own_alone(od_queue *queue)
     return own;
 }
 
-/* Hints: whose job it is that lies in a deque is asked before it is taken. */
+/* Whether a deque's entry belongs to the set. Hints only, because the entry is inspected before it is taken. */
 static bool is_awaited(odi_entry entry, const void *raw)
 {
     const odi_awaited *set = raw;
     odi_record *record;
 
     if (odi_job_tag(entry) == ODI_TAG_WRAPPED)
-        return false; /* who takes it meanwhile frees what says whose it is */
+        return false; /* another thread may take the job and free the wrapper */
     record = odi_record_of_job(entry);
-    if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
+    if (set->group != NULL) /* relaxed, both: hints; while the job is queued it keeps its record's fields */
         return record != NULL && odi_load_relaxed(&record->group) == set->group;
     if (odi_is_pass(entry))
         return odi_queue_of_pass((void *)(uintptr_t)entry.context) == set->queue && has_own_alone(set->queue);
@@ -76,10 +76,10 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     odi_outside *outsides = odi_outsides;
     const odi_descent *descended = odi_descended, nothing = {0};
     odi_around around = {.record = record};
-    /* relaxed: a hint, as it is where a worker begins a job */
+    /* relaxed: a hint, as when a worker begins a job */
     uint32_t flags = record != NULL ? odi_load_relaxed(&record->flags) : 0;
 
-    if (flags & ODI_RECORD_DIVERTED) { /* suspended meanwhile, or a barrier came */
+    if (flags & ODI_RECORD_DIVERTED) { /* the queue was suspended or got a barrier in between */
         (void)odi_record_unlabel(&job);
         record->owner->divert(record, job);
         return;
@@ -91,7 +91,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     od_thread_set_route(NULL);
     od_thread_set_bounce(NULL);
     odi_descended = &nothing;
-    bool noted = odi_forks_note_around(&around); /* its branches, which lie above those of the job below */
+    bool noted = odi_forks_note_around(&around); /* for its forks, which lie above those of the job below */
     (void)odi_run_outside(worker->team, job);
     if (noted && odi_worker_self == worker)
         odi_forks_strike();
@@ -104,25 +104,26 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     odi_apart = here.outer;
 }
 
-/* False: nothing at the ends of the worker's deques is of the set, or the pool is past its stop's
- * deadline and begins no more: then the stop has taken what lies there, but for what it could not see
- * while the worker took one. */
+/* Runs one job of the set from the ends of the worker's deques. Returns false if there is none, or if the
+ * pool has passed its stop's deadline. The stop has then taken the jobs, except one that the worker held at
+ * that moment. */
 static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter)
 {
     odi_entry job;
 
-    /* relaxed: behind the publication's fence (S4): the stop sees what was put back, or this the stop */
+    /* relaxed: behind the publication's fence (S4): the stop sees the returned jobs, or this thread sees the
+     * stop */
     if (odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING) {
         odi_worker_discard_own(worker);
         return false;
     }
-    uint32_t bands = odi_load_relaxed(&worker->bands); /* relaxed: the worker's own word */
+    uint32_t bands = odi_load_relaxed(&worker->bands); /* relaxed: owner-only word */
     for (; bands != 0; bands &= bands - 1) {
         odi_deque *deque = &worker->deques[__builtin_ctz(bands)];
 
         if (!odi_deque_take_wanted(deque, is_awaited, set, &job))
             continue;
-        if (odi_deque_size(deque) > 0) /* who looked at that moment may have missed it */
+        if (odi_deque_size(deque) > 0) /* other threads may have missed the rest at that moment */
             odi_team_publish(worker->team, worker->site);
         run_apart(worker, set, waiter, job);
         return true;
@@ -130,12 +131,13 @@ static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_
     return false;
 }
 
-/* ---- asleep ---- */
+/* ---- sleeping ---- */
 
-/* A hint may do with so many records. */
+/* An override reads at most this many records, because it is a hint. */
 enum { RECORDS_LOOKED_AT = 64 };
 
-/* Under the set's lock the records are their queues', and with that their pools are there. */
+/* Overrides the bands of the records' jobs. Under the set's lock the records keep their queues, whose pools
+ * therefore exist. */
 static void override_records(odi_override *override, odi_watch *watch, odi_record **first, odi_record_walk *next)
 {
     int looked = 0;
@@ -155,8 +157,8 @@ static void override_records(odi_override *override, odi_watch *watch, odi_recor
     odi_lock_release(&watch->lock);
 }
 
-/* Has lower bands served as the waiter's until odi_override_end: what is there now, and what comes to these bands.
- * False: there is nothing to override. */
+/* Serves lower bands as the waiter's band until odi_override_end, for current and later jobs. Returns false
+ * if no band needs an override. */
 static bool override_set(const odi_awaited *set, odi_override *override)
 {
     od_queue *queue = set->queue;
@@ -167,14 +169,15 @@ static bool override_set(const odi_awaited *set, odi_override *override)
     if (diverted)
         odi_queue_raise_all(queue, override->band);
     if (diverted && set->set.watch == &queue->watch)
-        return true; /* the line is all of it, and other queues' jobs are none of it */
+        return true; /* the wait queue holds the whole set, and jobs of other queues do not matter */
     if (queue != NULL && !diverted)
         odi_override_begin(override, &queue->pool->team, set->band);
     override_records(override, set->set.watch, set->set.first, set->set.next);
     return diverted || override->bands != 0;
 }
 
-/* A wait that lasts is listed, once: the last one of a circle finds it. A thread that holds no place is in no circle. */
+/* A wait that lasts is listed once: the last wait of a cycle finds the cycle. A thread without permits is in
+ * no cycle. */
 typedef struct {
     odi_cycle_wait wait;
     int64_t look_ns;
@@ -198,7 +201,7 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
     bool empty = false, overrides = override_set(set, &override);
     listing mine = {.look_ns = odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS)};
 
-    /* Another thread runs in place of this worker or external thread, and finds the override set already. */
+    /* A thread that replaces this worker or external thread then finds the override in effect. */
     odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
                        set->group != NULL ? NULL : set->queue);
     for (int64_t again_ns = OVERRIDE_AGAIN_NS, again;
@@ -220,15 +223,15 @@ static bool await(const odi_awaited *set, int64_t deadline_ns)
     odi_watch_waiter waiter;
 
     if (deadline_ns <= 0)
-        return odi_watch_is_empty(&set->set); /* it only asks: nobody is to come in its place */
+        return odi_watch_is_empty(&set->set); /* only a check: no thread has to replace this worker */
     if (odi_watch_begin(&set->set, &waiter))
         return true;
     while (worker != NULL && deadline_ns == INT64_MAX && !odi_watch_is_met(&set->set, &waiter) &&
            run_one(worker, set, &waiter)) {
-        if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
+        if (odi_worker_self != worker) /* in a forked child: queued jobs and this waiter belong to the parent */
             return await(set, deadline_ns);
     }
-    /* Where what it ran was the last of it, nobody is to come in its place. */
+    /* If the job that it ran was the set's last, no thread has to replace this worker. */
     return odi_watch_is_released(&waiter) || sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
 }
 
@@ -261,14 +264,14 @@ uint64_t od_group_pending(od_group *group)
 
     odi_lock_acquire(&group->watch.lock);
     for (odi_record *record = group->records; record != NULL; record = record->next_of_group)
-        /* relaxed: the group's own is no team's; of another one with jobs the pool is there */
+        /* relaxed: the group's own record has no team; the pool of any other record with jobs exists */
         pending += odi_record_pending(odi_load_relaxed(&record->team), record);
     odi_lock_release(&group->watch.lock);
     return pending;
 }
 
-/* Whether the wait is likely to be short: a worker was awake when this thread submitted, and
- * not waiting for the very CPU that waiting awake would take. */
+/* Whether the wait is likely to be short. This holds if a worker was awake at this thread's last submission
+ * and does not need this thread's CPU. */
 static bool may_be_short(od_group *group)
 {
     bool woke = odi_woke_a_sleeper, may = false;
@@ -276,7 +279,7 @@ static bool may_be_short(od_group *group)
     odi_woke_a_sleeper = false;
     if (woke)
         return false;
-    /* Under the lock the record stays its queue's, and with that its pool is there. */
+    /* Under the lock the record keeps its queue, whose pool therefore exists. */
     odi_lock_acquire(&group->watch.lock);
     odi_record *last = odi_load_relaxed(&group->last); /* relaxed: written under the lock */
     if (last != NULL) {

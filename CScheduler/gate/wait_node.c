@@ -11,7 +11,7 @@ void odi_wait_node_mark(void *unused)
 void odi_wait_node_grant(odi_wait_node *waiting)
 {
     odi_store_release(&waiting->granted, 1, Q1);
-    /* `waiting` may be gone by now; the futex call uses its address alone. */
+    /* `waiting` may be gone by now; the futex call uses its address only. */
     odi_futex_wake(&waiting->granted, 1);
 }
 
@@ -20,7 +20,7 @@ bool odi_queue_await_grant_until(od_queue *queue, odi_wait_node *waiting, const 
     bool in_time = true, granted;
 
     odi_blocking_begin(what, queue);
-    /* ended by: odi_wait_node_grant, or the deadline */
+    /* ended by odi_wait_node_grant, or at the deadline */
     while (!(granted = (odi_load_acquire(&waiting->granted, Q1) != 0)) && in_time)
         in_time = odi_futex_wait(&waiting->granted, 0, until) != ODI_FUTEX_TIMED_OUT;
     od_blocking_end();

@@ -1,8 +1,7 @@
-/* wait_node.h — a thread that waits for its turn at a queue: a sync caller, which stands in the line like a
- * job; a submitter, until a full line is shorter; a holder, until its place is its own again. It sleeps until
- * it is granted that.
+/* wait_node.h — a thread that waits for a grant at a queue. A sync caller waits in the wait queue like a job,
+ * a submitter until there is room, and a holder until its permit is returned.
  *
- * Edges    Q1  grant -> await   release/acquire   what ran before in the line
+ * Edges    Q1  grant -> await   release/acquire   writes of the jobs that ran before
  */
 #ifndef ODI_GATE_WAIT_NODE_H
 #define ODI_GATE_WAIT_NODE_H
@@ -14,13 +13,14 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct odi_wait_node {
-    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the line is shorter */
-    bool exclusive;               /* a sync caller's barrier */
-    od_queue *through;   /* the queue on this one whose place it holds already, or for which its
-                          * thread earmarks a place of this one, or NULL */
-    odi_entry_node node;         /* for the line */
-    uint64_t beyond;            /* a submitter that goes on without room: counted by the queue; 0: it has room */
-    struct odi_wait_node *next; /* in a list of its queue */
+    odi_atomic(uint32_t) granted; /* the sync caller has its permit; the submitter may continue */
+    bool exclusive;               /* the sync caller enters as a barrier */
+    od_queue *through;   /* the child queue whose permit it holds, or for which its thread earmarks a permit
+                            of this queue; or NULL */
+    odi_entry_node node;         /* for the wait queue */
+    uint64_t beyond;            /* number of submitters that continued without room, this one included; 0: it
+                                   has room */
+    struct odi_wait_node *next; /* link of a list of its queue */
 } odi_wait_node;
 
 typedef struct {
@@ -34,7 +34,7 @@ static inline void odi_wait_list_append(odi_wait_list *list, odi_wait_node *node
     list->last = node;
 }
 
-static inline odi_wait_node *odi_wait_list_take(odi_wait_list *list) /* it is not empty */
+static inline odi_wait_node *odi_wait_list_take(odi_wait_list *list) /* the list must not be empty */
 {
     odi_wait_node *first = list->first;
 
@@ -42,20 +42,20 @@ static inline odi_wait_node *odi_wait_list_take(odi_wait_list *list) /* it is no
     return first;
 }
 
-/* The thread, which was asleep or about to be, goes on; its frame may be gone on return. */
+/* Lets the thread continue, which is asleep or about to sleep; its frame may be gone on return. */
 void odi_wait_node_grant(odi_wait_node *waiting);
 
-/* Gives the calling worker's place over and sleeps until it is granted; `what` the wait is, for reports. No lock
- * is held. */
+/* Sleeps until granted; a spare may replace the calling worker. `what` is the kind of wait, for reports. No
+ * lock is held. */
 void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what);
 
-/* The same, until the deadline at most. False: it has passed, and the caller waits again. */
+/* Sleeps until granted or the deadline. Returns false at the deadline; the caller must then wait again. */
 bool odi_queue_await_grant_until(od_queue *queue, odi_wait_node *waiting, const char *what, int64_t until);
 
-/* What marks a line's entry as a sync caller; it is never called. */
+/* Marks an entry of the wait queue as a sync caller; never called. */
 void odi_wait_node_mark(void *unused);
 
-/* The drainers of queues on this one are the engine's own entries too. */
+/* Whether an entry is a sync caller. Drain requests of child queues are internal entries too. */
 static inline bool odi_is_wait_node(odi_entry entry)
 {
     return entry.code == odi_job_plain(odi_wait_node_mark, NULL, ODI_TAG_INTERNAL).code;

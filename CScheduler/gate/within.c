@@ -1,9 +1,9 @@
-/* within.c — jobs that begin at once, inside of the Swift task that awaits them.
+/* within.c — queue jobs that begin immediately, inside the Swift task that awaits them.
  *
- * A task goes to a queue's job by way of the pool, and its own job is over then. Where its worker could come to the
- * queue's job next, it stays, and its own goes on as the queue's: one that is counted, and holds a place as a sync
- * caller does. So it is for who asks the queue, cancels or waits; it passes by nothing but what the worker itself would
- * run in between.
+ * A task usually goes to the queue's job by way of the pool, and its own job ends. If its worker could run
+ * the queue's job next, the task stays instead. Its own job then continues as the queue's job: counted, and
+ * with a permit like a sync caller. Queries, cancels and waits therefore see an ordinary job. It overtakes
+ * only work that this worker itself would have run in between.
  */
 #include "gate/callers.h"
 #include "gate/current.h"
@@ -13,22 +13,22 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* Then others have their turn of the worker, as they have after so many jobs of a line. */
+/* After this many jobs the worker runs other work, as a drainer does after its time slice. */
 enum { MOST_WITHIN = 64 };
 
-/* There is one on a thread, which outlives the worker in a forked child. */
+/* At most one per thread. It outlives the worker in a forked child. */
 static _Thread_local od_scope here __attribute__((tls_model("initial-exec")));
 
 #ifdef ODI_SWIFT_CLOSURES
-/* The Swift runtime's, where there is one. */
+/* The Swift runtime's function, if the program has Swift. */
 extern __attribute__((swiftcall)) void *swift_task_getCurrent(void)
     __attribute__((weak, visibility("default")));
 
-/* The task that the calling thread runs, if that is the worker's job itself: below it is nobody's who would have to wait
- * for it. NULL: it is not. */
+/* Returns the task that the calling thread runs, if it is the worker's job itself. Otherwise a job below it
+ * would have to wait for the queue's job: returns NULL. */
 static void *task_of(odi_worker *worker)
 {
-    /* relaxed: the worker's own word */
+    /* relaxed: owner-only word */
     if (!(odi_load_relaxed(&worker->jobs) & 1) || worker->run_record != NULL || odi_scopes != NULL ||
         odi_outsides != NULL || odi_apart != NULL || swift_task_getCurrent == NULL)
         return NULL;
@@ -44,7 +44,7 @@ static void *task_of(odi_worker *worker)
 }
 #endif
 
-/* Whether other bands have work at hand. A band's bit stays for a while after its last job. Hints, all. */
+/* Whether other bands have local work. A band's bit stays set for a while after its last job. Hints only. */
 static bool other_bands_wait(odi_worker *worker, uint32_t band)
 {
     /* relaxed, both: hints */
@@ -59,7 +59,7 @@ static bool other_bands_wait(odi_worker *worker, uint32_t band)
     return false;
 }
 
-/* Whether the worker could come to a job of the queue next, if nothing is before that. */
+/* Whether the worker could run a job of the queue next, if no entry is before it. */
 static bool may_come_next(odi_worker *worker, od_queue *queue)
 {
     return worker->team == &queue->pool->team && odi_target_next(queue) == NULL &&
@@ -88,7 +88,7 @@ od_within od_queue_begin_within(od_queue *queue, void **task)
     bool counted = odi_record_count(record, queue, NULL, 1);
 
     if (!counted || !odi_worker_begin_within(worker, record)) {
-        odi_queue_give_permit(queue, false); /* the caller keeps the queue */
+        odi_queue_give_permit(queue, false); /* the caller keeps the queue alive */
         return counted ? OD_CANCELLED_WITHIN : OD_NOT_WITHIN;
     }
     worker->within++;
@@ -100,7 +100,7 @@ od_within od_queue_begin_within(od_queue *queue, void **task)
 void od_queue_end_within(void)
 {
     odi_scopes = NULL;
-    odi_queue_give_permit(here.queue, false); /* the job's count keeps the queue */
-    if (odi_worker_self != NULL) /* else it is a forked child's, and the job was the parent's */
+    odi_queue_give_permit(here.queue, false); /* the job's count keeps the queue alive */
+    if (odi_worker_self != NULL) /* otherwise this is a forked child, and the job belongs to the parent */
         odi_worker_end_within(odi_worker_self);
 }
