@@ -1,4 +1,4 @@
-/* enter.c — in which pool a thread forks that is no worker. */
+/* enter.c — selects the pool for forks of a thread that is not a worker. */
 #include <pthread.h>
 
 #include "base/invariant.h"
@@ -7,12 +7,12 @@
 #include "worker/external.h"
 #include "worker/worker.h"
 
-/* A stack of one slot for threads whose forks nobody may take. They go the slow way, where
- * they run at once, and loops are not asked to divide. */
+/* A stack of one slot for threads whose forks no thief may take. Their forks take the slow path and run
+ * immediately, and loops are not asked to divide. */
 static _Thread_local od_fork_slot only_slot[2];
 
-/* Aligned by hand: a library that is loaded while the program runs may not have thread-local
- * variables that want more than a cache line. */
+/* Aligned by hand: in a library that is loaded at run time, thread-local variables may not need more
+ * alignment than a cache line. */
 static _Thread_local _Alignas(ODI_CACHE_LINE) char
     alone_room[sizeof(odi_forks) + ODI_CACHE_PAIR - ODI_CACHE_LINE];
 
@@ -27,17 +27,17 @@ static od_forks *fork_inline(void)
 {
     odi_forks *forks = alone();
 
-    /* relaxed, both: nobody else looks. The slot at head is free wherever this is called. */
+    /* relaxed, both: owner-only words. The slot at head is free at every call. */
     forks->slots = only_slot;
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_OPEN);
     odi_store_relaxed(&forks->owner.head, only_slot);
     return &forks->owner;
 }
 
-/* Gives the calling thread forks. */
+/* Gives the calling thread a fork stack. */
 static void begin(void)
 {
-    /* A worker without a stack of forks had no memory for one. */
+    /* A worker without a fork stack had no memory for one. */
     od_pool *pool = odi_worker_self == NULL ? od_default_pool() : NULL;
     odi_forks *external = pool != NULL ? odi_external_enter(&pool->team) : NULL;
 
@@ -86,12 +86,12 @@ void od_forks_leave(od_fork_scope *scope)
         alone()->depth--;
 }
 
-/* ---- the pool of those who have not chosen one ---- */
+/* ---- the default pool ---- */
 
 static odi_lock default_lock;
 static odi_atomic(od_pool *) default_pool;
 
-/* A creation that another thread was in the midst of is nothing that a forked child could wait for. */
+/* A forked child cannot wait for another thread's creation of the pool. */
 static void forget_creation(void)
 {
     default_lock = (odi_lock){0};
@@ -117,11 +117,11 @@ __attribute__((weak)) od_pool *od_default_pool(void)
 
         od_pool_options_init(&options);
         (void)od_pool_options_from_environment(&options, left_out, sizeof left_out);
-        (void)od_pool_create(&options, &pool, message, sizeof message); /* NULL: forks run where they are; the next one tries again */
+        (void)od_pool_create(&options, &pool, message, sizeof message); /* on failure NULL; the next fork tries again */
         odi_store_release(&default_pool, pool, P1);
     }
     odi_lock_release(&default_lock);
     if (left_out[0] != '\0')
-        odi_warn("%s The default applies.", left_out); /* who takes it may fork */
+        odi_warn("%s The default applies.", left_out); /* the warning function may fork, so no lock is held */
     return pool;
 }

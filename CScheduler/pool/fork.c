@@ -1,8 +1,8 @@
-/* fork.c — a forked child has one thread: its pools begin anew, with nothing queued.
+/* fork.c — fork(2): in a forked child, which has one thread, the pools restart without queued jobs.
  *
- * What was accepted before the fork is the parent's to run. liburcu is out of bounds in the
- * child, so what it would retire stays. The locks that the child needs are held across the
- * fork, so that it finds what they protect whole.
+ * Jobs accepted before the fork belong to the parent. The child never calls liburcu, so it does not free
+ * retired objects. Locks that the child needs are held across the fork, so that it finds their data
+ * consistent.
  */
 #include <pthread.h>
 
@@ -43,7 +43,7 @@ static void after_in_parent(void)
     odi_lock_release(&pools_lock);
 }
 
-/* A pool that was stopped stays so: a stop that another thread was in the midst of is the parent's. */
+/* Resets a pool. A stopped pool stays stopped. A concurrent stop of another thread belongs to the parent. */
 static void restart_pool(od_pool *pool)
 {
     bool stopped = odi_load_relaxed(&pool->stop_state) == ODI_STOP_OVER; /* relaxed: one thread exists */
@@ -67,7 +67,7 @@ static void after_in_child(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (had_pools) /* without one nothing was ever retired */
+    if (had_pools) /* without a pool nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
     odi_records_forked();
@@ -83,7 +83,8 @@ static void after_in_child(void)
         odi_fork_above();
 }
 
-/* Not by the first pool: a fork in the midst of its creation would meet no handler. */
+/* At load time and not at the first pool's creation, because a fork during the creation would find no
+ * handler. */
 __attribute__((constructor)) static void register_for_fork(void)
 {
     (void)pthread_atfork(before_fork, after_in_parent, after_in_child);

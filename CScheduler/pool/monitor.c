@@ -1,20 +1,19 @@
-/* monitor.c — notices workers that sleep in the kernel inside a job while work waits.
+/* monitor.c — the monitor: a thread that detects workers asleep in the kernel inside a job while work waits.
  *
- * One thread, started when first needed. It ticks only while work waits and nobody is free
- * to take it; otherwise it sleeps without a deadline, and a submitter that finds nobody to
- * wake arms it.
+ * The thread starts when first needed. It ticks only while work waits and no worker is free to take it.
+ * Otherwise it sleeps without a deadline, until a submitter that finds no sleeper to wake arms it.
  *
- * A worker is taken for blocked when between two ticks it finished no job, used next to no
- * CPU time, and the kernel says that it sleeps. Each blocked worker allows one spare. While
- * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
- * jobs is through in a logarithmic number of them.
+ * A worker counts as blocked if between two ticks it finished no job, used almost no CPU time, and sleeps
+ * according to the kernel. Each blocked worker allows one spare. While no worker computes, the number of
+ * spares doubles with every tick. A burst of blocking jobs therefore needs only a logarithmic number of
+ * ticks.
  *
- * While no worker sleeps until the earliest timer entry is due (timer/timer_queue.h), it does, and some
- * more; if it finds that nobody has looked, the timer entry is work that waits. If timers of the pool are
- * delivered elsewhere, it calls the timer thread too (timer_thread.c). The monitor itself fires none.
+ * While no worker sleeps until the earliest timer is due (timer/timer_queue.h), the monitor does, slightly
+ * longer. If no thread has checked the timer by then, the timer counts as waiting work. If timers of the pool
+ * have a `deliver` function, it calls the timer thread too (timer_thread.c). The monitor fires no timer.
  *
- * How its waits end: arm_monitor, stand_by, odi_pool_wake_monitor (stop), the tick's deadline,
- * or the timer queue's.
+ * Its waits end by arm_monitor, stand_by, odi_pool_wake_monitor (stop), or at the deadline of the tick or the
+ * timer queue.
  */
 #include "os/clock.h"
 #include "os/thread.h"
@@ -30,21 +29,21 @@
 enum { TICK_NS = 3000000, QUIET_TICKS = 2, MONITOR_STACK = 256 * 1024 };
 #define RETRY_NS (100 * ODI_MILLISECOND)
 
-/* A thread that used less than this share of a tick was not computing. */
+/* A thread that used less than this fraction of a tick was not computing. */
 enum { IDLE_SHARE = 16 };
 
-/* What a worker has been doing since the last tick. */
+/* A worker's activity since the last tick. */
 typedef enum {
-    ABSENT,    /* it has no thread, or sits on the bench */
-    IDLE,      /* it is between jobs */
-    FRESH,     /* it has begun its job since: too early to tell */
-    COMPUTING, /* it used the CPU, or finished several jobs */
-    WAITING,   /* it says so: counted by itself */
-    QUIET,     /* it did not: the kernel knows whether it sleeps */
-    BLOCKED    /* it slept in the kernel, in one job */
+    ABSENT,    /* has no thread, or is parked */
+    IDLE,      /* between two jobs */
+    FRESH,     /* has begun its job since: too early to decide */
+    COMPUTING, /* used CPU time, or finished several jobs */
+    WAITING,   /* has announced that it waits; the team counts it already */
+    QUIET,     /* none of these: the kernel must be asked whether it sleeps */
+    BLOCKED    /* slept in the kernel, in one job */
 } doing;
 
-/* Lock held. Without the question to the kernel, which takes its time. */
+/* Classifies a worker without asking the kernel, which is slow. Lock held. */
 static doing look_at(odi_worker *worker, int64_t now)
 {
     uint64_t jobs = odi_worker_activity(worker), before = worker->watched_jobs;
@@ -61,7 +60,7 @@ static doing look_at(odi_worker *worker, int64_t now)
         return jobs - before > 2 ? COMPUTING : FRESH;
     if (used > TICK_NS / IDLE_SHARE)
         return COMPUTING;
-    /* relaxed, both: hints. Another worker would only stand in line for the same lock. */
+    /* relaxed, both: hints. Another worker would only wait for the same lock. */
     if (odi_load_relaxed(&worker->sleeps_for_lock))
         return IDLE;
     if (odi_load_relaxed(&worker->says_blocking))
@@ -69,9 +68,9 @@ static doing look_at(odi_worker *worker, int64_t now)
     return QUIET;
 }
 
-/* The kernel is asked without the lock, for that takes its time; unknown (no descriptor to be had) is taken for
- * asleep: the clock has said so. Of a thread that has ended meanwhile it knows nothing, and a worker that has gone on
- * meanwhile is not asked after. */
+/* Classifies a worker. The kernel is asked without the lock, because it is slow. An unknown answer (no file
+ * descriptor) counts as asleep, because the worker used no CPU time. A thread that has ended in between is
+ * unknown to the kernel. A worker that has made progress in between is not asked about. */
 static doing watch_worker(odi_worker *worker, int64_t now)
 {
     odi_lock_acquire(&worker->team->lock);
@@ -88,7 +87,7 @@ static doing watch_worker(odi_worker *worker, int64_t now)
     return sleeps ? BLOCKED : COMPUTING;
 }
 
-/* Adjusts the number of spares to what the workers are doing. Lock held. */
+/* Adjusts the number of spares to the workers' activity. Lock held. */
 static void adjust(odi_team *team, const int *count, bool work_waits)
 {
     int wanted = count[BLOCKED];
@@ -116,8 +115,8 @@ ODI_COLD static void say_that_it_stands_still(odi_team *team, int threads)
              team->name, threads, team->spare_cap, who);
 }
 
-/* For a second all of its threads have waited while work did: no more are to be had, and what they wait for may be
- * just that. Said once, until one of them goes on. */
+/* Warns if for a second all threads of the pool have waited while work was pending. No more threads can
+ * start, and the threads may wait for that work. Warns once, until a thread makes progress. */
 static void notice_a_stall(od_pool *pool, const int *count, bool work_waits)
 {
     int threads = count[WAITING] + count[BLOCKED];
@@ -134,7 +133,7 @@ static void notice_a_stall(od_pool *pool, const int *count, bool work_waits)
     }
 }
 
-/* Workers that wait for room in a queue may be those that the queue itself waits for. */
+/* Lets submitters continue that wait for room, because the full queue may wait for their threads. */
 static void let_submitters_on(odi_team *team, const int *count, bool work_waits)
 {
     bool all_others_wait;
@@ -146,21 +145,21 @@ static void let_submitters_on(odi_team *team, const int *count, bool work_waits)
 
 static bool stopping(odi_team *team)
 {
-    return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: woken after it */
+    return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: set before the wake-up */
 }
 
-/* Whether a timer that needs no worker is late, perhaps, and no worker sleeps until it is due. */
+/* Whether a timer with `deliver` may be late, and no worker sleeps until it is due. */
 static bool wants_timer_thread(od_pool *pool)
 {
     odi_timer_queue *timers = &pool->team.timers;
 
-    /* relaxed: a hint, asked again every tick */
+    /* relaxed: a hint, checked again every tick */
     return odi_load_relaxed(&pool->delivers) && !odi_timer_queue_is_led(timers) &&
            odi_timer_queue_earliest(timers) <= odi_clock_now() - ODI_STAND_BY_LATE_NS;
 }
 
-/* Something is due, and nobody who sleeps has looked: workers do at their next job's end, and
- * one more is woken or started. */
+/* Handles due timers that no sleeping worker checks: workers check at their next job's end, and one more is
+ * woken or started. */
 static void see_to_what_is_due(odi_team *team)
 {
     if (!odi_team_is_due(team))
@@ -171,7 +170,7 @@ static void see_to_what_is_due(odi_team *team)
         odi_timer_thread_call(team->pool);
 }
 
-/* One look at the team. Returns whether there was a reason to look. */
+/* Checks the team once. Returns whether work waits. */
 static bool tick(odi_team *team)
 {
     int count[BLOCKED + 1] = {0};
@@ -187,7 +186,7 @@ static bool tick(odi_team *team)
     let_submitters_on(team, count, work_waits);
     notice_a_stall(team->pool, count, work_waits);
     if (work_waits) {
-        /* Not for forks alone that nobody may come to, as external threads keep the team full. */
+        /* Not if the only work is forks that no worker may take, because external threads fill the team. */
         if (odi_team_seems_to_have_work(team))
             odi_team_publish(team, &team->sites[0]);
         see_to_what_is_due(team);
@@ -196,7 +195,7 @@ static bool tick(odi_team *team)
     return work_waits;
 }
 
-/* Nothing waits: the spares go, and submitters must call again. */
+/* Called when no work waits: removes the spares. Submitters must arm the monitor again. */
 static void disarm(odi_team *team)
 {
     odi_lock_acquire(&team->lock);
@@ -204,17 +203,17 @@ static void disarm(odi_team *team)
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
     for (int site = 0; site < team->site_count; site++) {
-        if (odi_load_relaxed(&team->attention) & ODI_SURPLUS) /* relaxed: our own change */
+        if (odi_load_relaxed(&team->attention) & ODI_SURPLUS) /* relaxed: this thread's own change */
             odi_idle_wake_all(&team->sites[site].idle);
     }
     odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
     odi_fence_heavy(S4);
-    /* What was published before the flag could be seen is found here. */
+    /* Finds work that was published before the flag was visible. */
     if (odi_team_has_work(team))
         odi_team_publish(team, &team->sites[0]);
 }
 
-/* Sleeps to the next tick. A timer entry that is due before is looked at before. */
+/* Sleeps until the next tick; handles a timer that is due before. */
 static void rest(od_pool *pool, uint32_t word, int64_t until)
 {
     odi_team *team = &pool->team;
@@ -241,7 +240,7 @@ static void watch(od_pool *pool)
 
 static bool is_off(odi_team *team)
 {
-    return odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF; /* relaxed: S4 */
+    return odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF; /* relaxed: S4's fence stands before it */
 }
 
 static void monitor_main(void *raw)
@@ -259,7 +258,7 @@ static void monitor_main(void *raw)
         while (!stopping(team) && is_off(team)) {
             odi_futex_wait(&pool->monitor_word, word, odi_timer_queue_stand_by(&team->timers));
             word = odi_load_acquire(&pool->monitor_word, P3);
-            if (odi_team_is_due(team)) /* nobody looked in time: it watches until somebody does */
+            if (odi_team_is_due(team)) /* no thread checked in time: the monitor ticks until one does */
                 odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4);
         }
     }
@@ -268,7 +267,7 @@ static void monitor_main(void *raw)
     odi_lock_acquire(&team->lock);
     team->present--;
     pool->monitor_present = false;
-    odi_add_relaxed(&team->departures, 1); /* relaxed: locked, as is who looks at what it stands for */
+    odi_add_relaxed(&team->departures, 1); /* relaxed: written and read under the lock */
     odi_futex_wake(&team->departures, 1 << 30);
     odi_lock_release_last(&team->lock); /* the pool may be freed from here on */
 }
@@ -279,10 +278,10 @@ void odi_pool_wake_monitor(od_pool *pool)
     odi_futex_wake(&pool->monitor_word, 1);
 }
 
-/* There is no monitor to be had. A worker that began to block meanwhile has looked for what waits without a fence,
- * and counts on one (worker/blocking.c): who armed it looks for both. Who has submitted meanwhile took the monitor
- * for armed; the fence shows what that was. The place is asked for under the team's lock, where a worker that has
- * handed one over comes before, or has seen the same. */
+/* No monitor can start. A worker that began to block in between has checked for work without a fence and
+ * relies on the monitor (worker/blocking.c). Submitters in between assumed an armed monitor. The fence makes
+ * their jobs visible, and this thread checks for work and room in their place. The room is read under the
+ * team's lock, so a worker that has begun to block either precedes this check or has seen the work. */
 ODI_COLD static void do_without_monitor(odi_team *team)
 {
     odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
@@ -291,7 +290,7 @@ ODI_COLD static void do_without_monitor(odi_team *team)
         (void)odi_team_start_one(team, &team->sites[0]);
 }
 
-/* Without a monitor foreign blocking goes unnoticed; a later arming tries again. */
+/* Without a monitor, blocking that is not announced stays undetected; a later arming tries again. */
 ODI_COLD static void start_failed(od_pool *pool)
 {
     odi_team *team = &pool->team;
@@ -311,7 +310,8 @@ static void call_monitor(od_pool *pool)
     odi_team *team = &pool->team;
 
     odi_lock_acquire(&team->lock);
-    /* relaxed: a stop that has seen the last worker leave sets it under the lock: nobody would see the monitor leave */
+    /* relaxed: a stop sets the flag under the lock after the last worker has left; it would not wait for a
+     * new monitor */
     bool there = pool->monitor_present || odi_load_relaxed(&team->attention) & ODI_CANCELLING;
     bool starts = !there && (team->next_monitor_ns == 0 || odi_clock_now() >= team->next_monitor_ns);
     if (starts) {
@@ -335,5 +335,5 @@ void odi_pool_stand_by(odi_team *team)
 void odi_pool_arm_monitor(odi_team *team)
 {
     if (odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF)
-        call_monitor(team->pool); /* nobody else was faster */
+        call_monitor(team->pool); /* otherwise another thread has armed it */
 }

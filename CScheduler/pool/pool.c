@@ -25,7 +25,7 @@ static od_status out_of_memory(char *message, size_t capacity)
     return OD_NO_MEMORY;
 }
 
-/* The others by distance; those as near as the nearest that has CPUs for us are of class 1. */
+/* Ranks the other sites by distance. Class 1 holds the sites as near as the nearest one with usable CPUs. */
 static void rank_sites(const odi_topology *topology, int site, int count,
                        int order[ODI_MOST_SITES], uint8_t classes[ODI_MOST_SITES])
 {
@@ -45,8 +45,8 @@ static void rank_sites(const odi_topology *topology, int site, int count,
     }
 }
 
-/* One site per node, so that every submitter finds its own; without NUMA, one. A node without
- * CPUs for us has no workers. */
+/* Makes one site per node, so that every submitter finds its own site; without NUMA one site. A node without
+ * usable CPUs has no workers. */
 static bool make_sites(od_pool *pool)
 {
     odi_team *team = &pool->team;
@@ -63,7 +63,7 @@ static bool make_sites(od_pool *pool)
         return false;
     }
     for (int site = 0; site < team->site_count; site++) {
-        if (topology != NULL && team->site_count > 1) /* a wish, before the first touch */
+        if (topology != NULL && team->site_count > 1) /* best effort, before the first touch */
             odi_numa_bind(&team->sites[site], sizeof team->sites[site], topology->nodes[site].id);
         team->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
         if (topology != NULL)
@@ -94,7 +94,7 @@ static void open_this_machine(void)
     this_machine = odi_source_live();
 }
 
-/* Once, and once more in a child that was forked in the midst of it. */
+/* Opens the source once per process, and again in a child that was forked during the first call. */
 static const odi_source *live_source(void)
 {
     static pthread_once_t opened = PTHREAD_ONCE_INIT;
@@ -142,7 +142,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();
     pool->round_down = options->round_quota_down;
-    odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: new */
+    odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: not shared yet */
     odi_limits_read(pool->source, &pool->cgroups, &limits);
     odi_worker_advice advice = odi_limits_workers(&limits, pool->round_down, options->workers);
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
@@ -154,11 +154,11 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
                                                  pool->placement == OD_PLACEMENT_CORE);
     if (pool->topology != NULL)
         pool->team.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
-    /* relaxed: nobody else knows the pool yet */
+    /* relaxed: not shared yet */
     odi_store_relaxed(&pool->pins, pool->team.plan != NULL && pool->team.plan->pins);
     pool->team.first_index = world != NULL ? world->first_index : 0;
     set_constants(pool, options, workers);
-    /* relaxed: nobody else knows the pool yet */
+    /* relaxed: not shared yet */
     odi_store_relaxed(&pool->team.may_spin, advice.may_spin);
     odi_store_relaxed(&odi_may_spin, advice.may_spin); /* relaxed: a hint */
     odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
@@ -180,19 +180,19 @@ od_status od_pool_create(const od_pool_options *options, od_pool **pool, char *m
 
 od_status od_pool_free(od_pool *pool)
 {
-    /* What runs a job of the pool goes on with the pool when the job is over. */
+    /* A thread that runs a job of the pool would still use the pool after the job. */
     if ((odi_inside_above != NULL && odi_inside_above(pool)) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
         odi_trap("od_pool_free: a thread still uses the pool for forks (\"%s\"). Join its forks, and call od_forks_leave, "
                  "first.",
                  pool->team.name);
-    odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may not have */
+    odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may have left threads */
     odi_lock_acquire(&pool->team.lock);
     bool stuck = pool->team.present > 0;
     odi_lock_release(&pool->team.lock);
     if (stuck)
-        return OD_OK; /* its memory stays: a thread is still in it */
+        return OD_OK; /* its memory stays: a thread still uses it */
     odi_pool_delist(pool);
     odi_externals_free(&pool->team);
     odi_team_free(&pool->team);

@@ -1,18 +1,18 @@
-/* pool.h — many workers as one: options, limits, monitor, stop.
+/* pool.h — a pool: its team of workers, options, limits, monitor and stop.
  *
- * Owns     the team and what decides its size.
- * Never    knows queues beyond an address for reports.
+ * Owns     the team, and the facts that decide its size.
+ * Never    knows queues, except their addresses for reports.
  *
- * States   RUNNING   -> STOPPING    od_pool_stop: workers leave when they find nothing
- *          STOPPING  -> CANCELLING  the deadline, or the last has left: workers leave before their next
- *                                   job, and what is submitted is discarded
- *          either    -> STOPPED     the last thread has departed, or is reported stuck; the injectors are
- *                                   closed, and what lay there is discarded
+ * States   RUNNING   -> STOPPING    od_pool_stop: workers leave when they find no work
+ *          STOPPING  -> CANCELLING  the deadline, or the last worker has left: workers leave before
+ *                                   their next job, and submissions are discarded
+ *          either    -> STOPPED     the last thread has ended, or is reported stuck; the injectors are
+ *                                   closed, and their jobs are discarded
  *
- * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
- *                                      it sees the work
- *          P1  create -> fork          the default pool, as it was made
- *          P3  arm, stop -> monitor    why it is woken
+ * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or the thread that
+ *                                      set the flag sees the work
+ *          P1  create -> fork          the fields of the default pool
+ *          P3  arm, stop -> monitor    the reason of the wake-up
  */
 #ifndef ODI_POOL_POOL_H
 #define ODI_POOL_POOL_H
@@ -31,45 +31,46 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A value of stop_state: the stop is over. */
+/* A value of stop_state: the stop has finished. */
 enum { ODI_STOP_OVER = 2 };
 
 struct od_pool {
     odi_team team;
-    odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */
-    const odi_source *source; /* where limits are read */
-    od_placement placement;  /* as asked for */
-    bool made_up;             /* the topology is a test's, and stays */
-    odi_lock plan_lock;       /* around a change of limits, plan and number of workers */
-    odi_cgroups *cgroups;     /* where limits were found; under plan_lock */
-    odi_limits limits;        /* what the plan was made for; under plan_lock */
+    odi_topology *topology;   /* borrowed by the plan: replaced under plan_lock */
+    const odi_source *source; /* the source of the limits */
+    od_placement placement;  /* as requested */
+    bool made_up;             /* a test's topology, never replaced */
+    odi_lock plan_lock;       /* held during a change of limits, plan and number of workers */
+    odi_cgroups *cgroups;     /* the cgroups of the last reading; under plan_lock */
+    odi_limits limits;        /* the limits that the plan was made for; under plan_lock */
     odi_atomic(bool) follows_limits;
-    odi_atomic(bool) pins;    /* so it follows at least the CPUs */
-    bool round_down;          /* a quota */
+    odi_atomic(bool) pins;    /* pins workers, so it follows at least changes of the CPUs */
+    bool round_down;          /* round a CPU quota down */
     odi_atomic(int64_t) next_refresh_ns;
 
     odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
     bool monitor_present;              /* under the team's lock */
-    int64_t still_since;               /* the monitor's own notes: since when nobody goes on; 0: */
-    bool still_said;                   /* somebody does. And whether that was said */
+    int64_t still_since;               /* for the monitor: time since which no thread has made progress; 0: */
+    bool still_said;                   /* some thread has. And whether this was reported */
 
-    odi_atomic(bool) delivers;          /* some timer was to be delivered elsewhere: never taken back */
+    odi_atomic(bool) delivers;          /* a timer was created for `deliver`: never reset */
     odi_atomic(uint32_t) timer_thread_word;   /* the timer thread sleeps on it */
     bool timer_thread_present;                /* under the team's lock, both */
-    int64_t next_timer_thread_ns;             /* no timer thread is started before, after one could not be; 0: at once */
+    int64_t next_timer_thread_ns;             /* after a failed start of the timer thread: next attempt not
+                                                 before this time; 0: any time */
 
     odi_atomic(uint32_t) stop_state; /* see stop.c */
     odi_atomic(int) stopping_thread;
-    odi_atomic(int64_t) stop_deadline; /* the earliest of those who have asked for a stop */
+    odi_atomic(int64_t) stop_deadline; /* earliest deadline of the concurrent stops */
     od_stop_report last_report;
 
-    void *owner; /* the user's word */
-    odi_lock targets_lock; /* gate/target.c's: around a change of what a queue is on */
-    od_pool *next_pool; /* all pools of the process, for fork */
+    void *owner; /* the user's pointer */
+    odi_lock targets_lock; /* for gate/target.c: held during a change of a queue's target */
+    od_pool *next_pool; /* list of all pools of the process, for fork */
 };
 
-/* For tests: a pool on a made-up machine, with limits from a made-up source. NULL: the real
- * ones. The topology passes to the pool. */
+/* For tests: a pool on a given topology, with limits from a given source. NULL: the real ones. The pool takes
+ * over the topology. */
 typedef struct {
     odi_topology *topology;
     const odi_source *source;
@@ -79,14 +80,14 @@ typedef struct {
 od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_world *world,
                              od_pool **pool, char *message, size_t capacity);
 
-/* Whether a job may be accepted now: a pool's first thread is had before its first job is. Asked by the
- * users' doors, before anything is counted: where a queue makes a record, and by the pool's own.
- * OD_STOPPED: it is to be discarded; OD_NO_THREAD, OD_NO_MEMORY: refused, and still the caller's. */
+/* Whether a job may be accepted now; starts the pool's first thread if needed. Called before a job is
+ * counted, by the public functions and when a queue creates a record. OD_STOPPED: the caller discards the
+ * job. OD_NO_THREAD and OD_NO_MEMORY: the job is refused, and its submitter still owns it. */
 od_status odi_pool_begin(od_pool *pool);
 
 ODI_HOT_INLINE bool odi_pool_is_open(od_pool *pool)
 {
-    /* relaxed: a stop that is seen too late discards what is pushed; a thread that was there stays */
+    /* relaxed: a submission that misses a stop is discarded later; an existing thread stays */
     return !(odi_load_relaxed(&pool->team.attention) & (ODI_NO_THREADS | ODI_CANCELLING));
 }
 
@@ -95,27 +96,29 @@ ODI_HOT_INLINE od_status odi_pool_admit(od_pool *pool)
     return ODI_LIKELY(odi_pool_is_open(pool)) ? OD_OK : odi_pool_begin(pool);
 }
 
-/* What becomes of a job that was not admitted: after a stop it is discarded, and counted as cancelled. */
+/* Handles a job that was not admitted: after a stop it is discarded and counted as cancelled. */
 od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job);
 
-/* The same for who knows no error: Swift. A refusal ends the process with a sentence. */
+/* Ends the process with a message after a refusal: for Swift, whose submissions return no error. */
 void odi_pool_expect(od_pool *pool, od_status status);
 
-/* Queues a labelled job from whichever thread this is, or discards it where the pool's stop is past its deadline.
- * False: memory is short, and nothing has happened. */
+/* Queues a tagged job from any thread, or discards it after a stop's deadline. Returns false, and does
+ * nothing, if an allocation fails. */
 bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
-/* The same with a node, where memory is short. */
+/* As odi_pool_submit, with a node that is used if an allocation fails. */
 void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, odi_entry_node *node);
 
-/* The same for several, published once. False: memory is short, and only the first ones of them are queued. */
+/* Queues several jobs with one wake-up. Returns false if an allocation fails; then only the first jobs are
+ * queued. */
 bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count);
 
-/* stop.c: discards a job, whose pool's stop is past its deadline or over, and what that submits. Who discards
- * already does so when he is through with what he has in hand, so that this needs no deeper stack for more of them. */
+/* stop.c: discards a job of a pool after its stop's deadline, and the jobs that this submits. A thread that
+ * is already discarding does so after its current job, so that nested jobs need no deeper stack. */
 void odi_pool_discard(od_pool *pool, odi_entry job);
 
-/* limits.c: follows the machine's limits, at most once a second. The team's `refresh`. */
+/* limits.c: updates the pool after changes of the machine's limits, at most once a second. The team's
+ * `refresh`. */
 void odi_pool_refresh(odi_team *team);
 
 /* monitor.c: the team's `arm_monitor`. */
@@ -123,31 +126,32 @@ void odi_pool_arm_monitor(odi_team *team);
 void odi_pool_stand_by(odi_team *team); /* the team's `stand_by` */
 void odi_pool_wake_monitor(od_pool *pool);
 
-/* stop.c: of a stopped pool, sleeps until each worker that is left is inside a job, and until the monitor has left; no
- * longer than until these times. */
+/* stop.c: sleeps until each remaining worker of a stopped pool is inside a job, and until the monitor has
+ * ended; at most until these times. */
 void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monitor_until);
 
 /* fork.c */
 void odi_pool_enlist(od_pool *pool);
 void odi_pool_delist(od_pool *pool);
 
-/* Registered by the layer above: whether the calling thread runs a job of the pool, or a sync in one of its queues. */
+/* Set by gate/: whether the calling thread runs a job of the pool, or a sync in one of its queues. */
 extern bool (*odi_inside_above)(od_pool *pool);
 
-/* Registered by the layer above: resets its own state in a forked child. */
+/* Set by gate/: resets the state of queues in a forked child. */
 extern void (*odi_fork_above)(void);
 
-/* The same: cancels what the pool's queues still hold when its deadline has passed; before it, what suspended
- * ones hold, which nobody would run. What they are given from here on asks the pool again. */
+/* Set by gate/: cancels the jobs of the pool's queues after a stop's deadline. Before the deadline it cancels
+ * jobs of suspended queues, which no worker would run. Later submissions to the queues ask the pool again. */
 extern void (*odi_cancel_above)(od_pool *pool);
 
-/* The same: whether somebody has called a drainer for jobs of the pool's queues, and not yet given it to the pool. */
+/* Set by gate/: whether a drainer has been called for one of the pool's queues and not yet given to the pool. */
 extern bool (*odi_owed_above)(od_pool *pool);
 
-/* The same: writes which jobs of the pool wait for what, from ": " on, into a text. */
+/* Set by gate/: writes into a text which jobs of the pool wait and for what, starting with ": ". */
 extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
-/* The same: lets workers of the team go on that wait for room in a queue. No thread is left for that queue. */
+/* Set by gate/: lets workers of the team continue that wait for room in a queue, because no thread is left
+ * for that queue. */
 extern void (*odi_let_on_above)(odi_team *team);
 
 #pragma GCC visibility pop

@@ -9,26 +9,26 @@
 #include "worker/work.h"
 #include "worker/worker.h"
 
-/* How long after the deadline workers between two jobs get to leave. */
+/* Time after the deadline for workers between two jobs to leave. */
 #define GRACE_NS (20 * ODI_MILLISECOND)
 #define LOOK_NS (1 * ODI_MILLISECOND)
 
 static void announce(odi_team *team, uint32_t attention)
 {
     odi_or_seqcst(&team->attention, attention, S4);
-    odi_fence_heavy(S4); /* from here on submitters see it, or we see what they pushed */
+    odi_fence_heavy(S4); /* from here on submitters see the flag, or this thread sees their jobs */
     for (int site = 0; site < team->site_count; site++)
         odi_idle_wake_all(&team->sites[site].idle);
 
     odi_lock_acquire(&team->lock);
     for (odi_worker *worker = team->bench; worker != NULL; worker = worker->next_benched) {
-        odi_store_release(&worker->bench_word, 2, W5); /* leave: it is still on the bench */
+        odi_store_release(&worker->bench_word, 2, W5); /* leave; the worker is still listed as parked */
         odi_futex_wake(&worker->bench_word, 1);
     }
     odi_lock_release(&team->lock);
 }
 
-/* Workers that have not left, without the monitor. Lock held. */
+/* Returns the number of threads that have not ended, without the monitor. Lock held. */
 static int workers_present(od_pool *pool)
 {
     return pool->team.present - pool->monitor_present;
@@ -42,11 +42,11 @@ static bool all_have_left(od_pool *pool)
     return gone;
 }
 
-/* Of several stops under way the earliest deadline holds: who comes with one while another sleeps
- * until a later one, or for ever, is not kept longer than it has asked for. */
+/* Sets an earlier deadline. The earliest deadline of concurrent stops applies to all, so no stop waits longer
+ * than it asked for. */
 static void bring_forward(od_pool *pool, int64_t deadline)
 {
-    /* relaxed, both: whoever sees the count sees the deadline (W6) */
+    /* relaxed, both: a reader of the count sees the deadline (W6) */
     int64_t before = odi_load_relaxed(&pool->stop_deadline);
 
     while (deadline < before) {
@@ -58,7 +58,7 @@ static void bring_forward(od_pool *pool, int64_t deadline)
     }
 }
 
-/* Whether all workers that are left are inside a job. Lock held. */
+/* Whether every remaining worker is inside a job. Lock held. */
 static bool only_stuck_left(odi_team *team)
 {
     odi_worker *worker;
@@ -81,11 +81,11 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
         leave = (now < monitor_until && pool->monitor_present) || (now < workers_until && !only_stuck_left(team));
         odi_lock_release(&team->lock);
         if (leave)
-            odi_futex_wait(&team->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: who leaves */
+            odi_futex_wait(&team->departures, seen, odi_clock_after(LOOK_NS)); /* ended by a thread that leaves */
     }
 }
 
-/* True: there was something. The same below. */
+/* Discards jobs. Returns true if there were any, as the functions below. */
 static bool discard(odi_team *team, const odi_entry *jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -93,8 +93,8 @@ static bool discard(odi_team *team, const odi_entry *jobs, size_t count)
     return count > 0;
 }
 
-/* Of an injector that is closed: who comes discards his own. How the wait ends: by who has a place in it already, two
- * stores on, or who has claimed it. */
+/* Discards the jobs of a closed injector; later submitters discard their own. The wait for a submitter with a
+ * ticket ends two stores later; the wait for a claimer ends when its jobs are done. */
 static bool discard_injector(odi_team *team, odi_injector *injector)
 {
     odi_entry batch[ODI_STEAL_BATCH];
@@ -125,7 +125,7 @@ static bool discard_deque(odi_team *team, odi_deque *deque)
     return found;
 }
 
-/* Stuck workers do not take part: stealing is anyone's. */
+/* Discards all waiting jobs. Stuck workers need not take part, because any thread may steal. */
 static bool discard_waiting(odi_team *team)
 {
     odi_worker *worker;
@@ -144,11 +144,11 @@ static bool discard_waiting(odi_team *team)
     return found;
 }
 
-/* What the calling thread discards; one stop's deinitialiser may stop another pool. */
+/* Jobs that the calling thread discards for a pool. A deinitialiser in one stop may stop another pool. */
 typedef struct discarded {
     const od_pool *pool;
     struct discarded *outer;
-    odi_fifo late; /* what was discarded has submitted them */
+    odi_fifo late; /* jobs that discarded jobs have submitted */
 } discarded;
 
 static _Thread_local discarded *discarded_here;
@@ -183,9 +183,9 @@ static void end_to_discard(od_pool *pool, discarded *here)
     discarded_here = here->outer;
 }
 
-/* This thread begins no job of the pool from here on: a queue that is cancelled may give the pool a
- * drainer that comes to jobs of one that is not cancelled yet, and such a job may wait for one that is
- * stuck. What was not accepted is the caller's alone: what others have submitted is the stop's. */
+/* Discards a job without running any job of the pool on this thread. A cancelled queue may submit a drain
+ * request that reaches jobs of a queue not cancelled yet. Those jobs may wait for a stuck job. This thread
+ * discards only jobs that were not accepted; the stop discards accepted jobs. */
 ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
 {
     discarded mine, *here = discarding(pool);
@@ -197,7 +197,7 @@ ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
     end_to_discard(pool, &mine);
 }
 
-/* What comes too late for the last worker, or finds no thread, its submitter discards. The announcement's heavy fence
+/* Closes the injectors, so that later submitters discard their own jobs. The announcement's heavy fence
  * stands before it (S4). */
 static void close_injectors(odi_team *team)
 {
@@ -207,8 +207,8 @@ static void close_injectors(odi_team *team)
     }
 }
 
-/* Cancels what the queues hold, and discards all that waits. What deinitialisers and notifications submit meanwhile
- * is not admitted, or finds the injectors closed: it is discarded too. */
+/* Cancels the queues' jobs and discards all waiting jobs. Jobs that deinitialisers and notifications submit
+ * here are refused or find the injectors closed; they are discarded too. */
 static void give_up(od_pool *pool)
 {
     discarded here;
@@ -222,21 +222,21 @@ static void give_up(od_pool *pool)
     end_to_discard(pool, &here);
 }
 
-/* One load per worker tells both how many jobs it has done and whether it is in one. */
+/* Writes the report. One load per worker gives both its number of jobs and whether it is in a job. */
 static void write_report(od_pool *pool, od_stop_report *report)
 {
     odi_team *team = &pool->team;
     odi_worker *worker;
 
     *report = (od_stop_report){0};
-    odi_lock_acquire(&team->lock); /* nobody gives up what it has in hand meanwhile */
+    odi_lock_acquire(&team->lock); /* no worker may change its own counts here */
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
         report->ran += jobs >> 1;
         if (jobs & 1) {
             if (report->stuck < OD_STUCK_NAMED)
                 report->stuck_queues[report->stuck] =
-                    odi_load_relaxed(&worker->queue_running); /* relaxed: a name, W2 */
+                    odi_load_relaxed(&worker->queue_running); /* relaxed: W2 carries this hint */
             report->stuck++;
         }
     }
@@ -245,16 +245,16 @@ static void write_report(od_pool *pool, od_stop_report *report)
     odi_lock_release(&team->lock);
 }
 
-/* True: nobody has come meanwhile, and nobody will: what is submitted from here on is discarded. What came while
- * the last worker left is another worker's; and one that has come and gone since `seen` may have put something behind
- * a drainer that somebody had called meanwhile. */
+/* Closes the pool if no thread has come back; later submissions are discarded. Returns true if it is closed.
+ * Otherwise a worker is started for remaining jobs. A worker that came and left since `seen` may have added
+ * jobs behind a called drainer, so this also returns false. */
 static bool close_if_empty(od_pool *pool, uint32_t seen)
 {
     odi_team *team = &pool->team;
 
     if (odi_team_has_jobs(team))
         (void)odi_team_start_one(team, &team->sites[0]);
-    odi_lock_acquire(&team->lock); /* workers are recruited under it */
+    odi_lock_acquire(&team->lock); /* workers are added under this lock */
     /* relaxed: counted under the lock */
     bool empty = workers_present(pool) == 0 && odi_load_relaxed(&team->departures) == seen;
     if (empty)
@@ -263,8 +263,8 @@ static bool close_if_empty(od_pool *pool, uint32_t seen)
     return empty;
 }
 
-/* Who submits may lose his CPU where others' jobs lie behind his step, and no worker finds them: between taking a
- * ticket of an injector and writing the job there, and between calling a queue's drainer and giving it to the pool. */
+/* Whether a preempted submitter holds back other jobs where no worker finds them. This happens between taking
+ * an injector ticket and writing the job, and between calling a queue's drainer and giving it to the pool. */
 static bool is_held_back(od_pool *pool)
 {
     odi_team *team = &pool->team;
@@ -277,13 +277,13 @@ static bool is_held_back(od_pool *pool)
     return held && !odi_team_has_jobs(team);
 }
 
-/* Sleeps until every worker has left, and nothing is held back. False: the deadline came first. Ended by:
- * odi_team_depart, bring_forward, or the deadline; who holds something back brings a worker by his next steps. */
+/* Sleeps until every worker has left and no submitter holds jobs back. Returns false at the deadline. Ended
+ * by odi_team_depart, bring_forward, or the deadline; a preempted submitter later wakes a worker. */
 static bool await_departures(od_pool *pool, uint32_t *seen)
 {
     for (;;) {
         *seen = odi_load_acquire(&pool->team.departures, W6);
-        /* relaxed: whoever sees the count sees the deadline */
+        /* relaxed: a reader of the count sees the deadline (W6) */
         int64_t deadline = odi_load_relaxed(&pool->stop_deadline);
         bool gone = all_have_left(pool);
 
@@ -296,8 +296,8 @@ static bool await_departures(od_pool *pool, uint32_t *seen)
     }
 }
 
-/* Everybody knows that the pool stops. True: every worker has left, all that was accepted has run, and no
- * worker comes any more. False: the deadline came first. */
+/* Waits after all threads know of the stop. Returns true if every worker has left and every accepted job has
+ * run, so that no worker comes back. Returns false at the deadline. */
 static bool await_the_last(od_pool *pool)
 {
     uint32_t seen;
@@ -305,31 +305,31 @@ static bool await_the_last(od_pool *pool)
     while (await_departures(pool, &seen)) {
         if (close_if_empty(pool, seen))
             return true;
-    } /* what came meanwhile has started workers */
+    } /* jobs submitted in between have started workers */
     return false;
 }
 
 static void stop(od_pool *pool)
 {
-    odi_timer_queue_close(&pool->team.timers); /* what is not due yet was never submitted */
+    odi_timer_queue_close(&pool->team.timers); /* timers that are not due were never submitted */
     announce(&pool->team, ODI_STOPPING);
     odi_timer_thread_wake(pool);
     bool in_time = await_the_last(pool);
     announce(&pool->team, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
-    /* The last has left, or the deadline is over: workers between two jobs leave, and so does the monitor. It runs no
-     * user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline does not wait for that beyond
-     * it: od_pool_free does. */
+    /* Workers between two jobs leave, and so does the monitor. The monitor runs no user code, but may lack a
+     * CPU or be in the kernel. A stop with a deadline does not wait for it beyond the deadline; od_pool_free
+     * does. */
     int64_t grace = odi_clock_after(GRACE_NS);
     int64_t deadline = odi_load_relaxed(&pool->stop_deadline); /* relaxed: the monitor leaves anyway */
     odi_pool_await_leaving(pool, grace, in_time && deadline > grace ? deadline : grace);
-    give_up(pool); /* what has not started never does */
+    give_up(pool); /* jobs that have not started never will */
 }
 
-/* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its
- * report is written. Others sleep on the word. No lock is held, because discarding runs
- * deinitialisers and notifications. */
+/* RUNNING -> STOPPING by the caller of od_pool_stop that performs the stop; STOPPING -> STOPPED when its
+ * report is written. Other callers sleep on the word. No lock is held, because discarding runs deinitialisers
+ * and notifications. */
 enum { RUNNING, STOPPING, STOPPED = ODI_STOP_OVER };
 
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report)
@@ -340,9 +340,9 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
 
     if (od_pool_is_worker(pool) || odi_timer_thread_is_here(pool))
         return OD_INSIDE;
-    od_blocking_begin(); /* another pool's worker hands its place over */
+    od_blocking_begin(); /* a spare may replace a worker of another pool */
     if (odi_cas_acqrel(&pool->stop_state, &running, STOPPING, P2)) {
-        odi_store_relaxed(&pool->stopping_thread, odi_thread_id()); /* relaxed: our own */
+        odi_store_relaxed(&pool->stopping_thread, odi_thread_id()); /* relaxed: only this thread compares it */
         bring_forward(pool, deadline);
         stop(pool);
         write_report(pool, &pool->last_report);
@@ -351,13 +351,13 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
         status = OD_OK;
     }
     while (odi_load_acquire(&pool->stop_state, P2) == STOPPING) {
-        /* relaxed: only the stopping thread itself finds its own number */
+        /* relaxed: only the stopping thread finds its own id */
         if (odi_load_relaxed(&pool->stopping_thread) == odi_thread_id()) {
             od_blocking_end();
             return OD_INSIDE;
         }
         bring_forward(pool, deadline);
-        odi_futex_wait(&pool->stop_state, STOPPING, ODI_FOREVER); /* ended by: the stopper */
+        odi_futex_wait(&pool->stop_state, STOPPING, ODI_FOREVER); /* ended by the stopping thread */
     }
     od_blocking_end();
     if (report != NULL)

@@ -7,10 +7,11 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* Nothing has room for it. False: memory is short; otherwise there is no pool any more. */
+/* Discards a job that could not be stored, if the pool has stopped. Returns false if an allocation failed
+ * instead. */
 ODI_COLD static bool discard_if_over(od_pool *pool, odi_entry job)
 {
-    odi_fence_light(S4); /* who finds an injector closed sees the stop */
+    odi_fence_light(S4); /* a thread that finds an injector closed sees the stop */
     /* relaxed: the fence stands before it */
     bool over = (odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING) != 0;
 
@@ -24,7 +25,7 @@ ODI_COLD od_status odi_pool_begin(od_pool *pool)
     odi_team *team = &pool->team;
     int error = 0;
 
-    /* relaxed, both: a stop that is seen too late discards what is pushed */
+    /* relaxed, both: a submission that misses a stop is discarded later */
     if (!(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         error = odi_team_begin(team);
     if (odi_load_relaxed(&team->attention) & ODI_CANCELLING)
@@ -46,9 +47,9 @@ void odi_pool_expect(od_pool *pool, od_status status)
                  status == OD_NO_THREAD ? "no thread can be started" : "out of memory");
 }
 
-/* The pool is past its deadline, and nobody looks for what this worker has just pushed, unless the stop has taken
- * it already: with it what lay above. (Running it here would never end where jobs submit themselves again.) What is
- * taken back is the oldest, and the stop is to find the newest then: who sees the take sees the push (D3). */
+/* Takes jobs back after a stop's deadline. No worker looks for them, unless the stop has taken them already.
+ * Running them here would never end if jobs submit themselves again. The oldest jobs are taken, and the stop
+ * must then find the newest: a thread that sees the take sees the push (D3). */
 ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band, size_t pushed)
 {
     odi_entry job;
@@ -58,8 +59,8 @@ ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band,
         odi_pool_discard(pool, job);
 }
 
-/* Queues the first jobs, as far as there is memory, publishes once, and discards them where the pool's stop is past
- * its deadline. Returns how many jobs it has taken so. */
+/* Queues as many of the first jobs as memory allows, with one wake-up. Discards them if the pool has passed
+ * its stop's deadline. Returns the number of jobs handled. */
 ODI_HOT_INLINE size_t submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, const odi_entry *jobs,
                                     size_t count)
 {
@@ -68,9 +69,9 @@ ODI_HOT_INLINE size_t submit_inside(od_pool *pool, odi_worker *worker, uint32_t 
 
     while (taken < count && ODI_LIKELY(odi_worker_push(worker, band, jobs[taken])))
         taken++;
-    odi_team_publish(team, worker->site); /* whatever happens, this worker is there */
-    /* relaxed: the publication's fence stands before it (S4): the stop sees the jobs, or this
-     * sees the stop */
+    odi_team_publish(team, worker->site); /* this worker keeps the team alive */
+    /* relaxed: the publication's fence stands before it (S4): the stop sees the jobs, or this thread sees the
+     * stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         take_back(pool, worker, band, taken);
     while (ODI_UNLIKELY(taken < count) && discard_if_over(pool, jobs[taken]))
@@ -78,7 +79,7 @@ ODI_HOT_INLINE size_t submit_inside(od_pool *pool, odi_worker *worker, uint32_t 
     return taken;
 }
 
-/* The same on a thread that is none of the pool's workers. */
+/* Queues jobs from a thread that is not a worker of the pool. */
 ODI_HOT_INLINE size_t submit_outside(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
     odi_team *team = &pool->team;
@@ -93,7 +94,7 @@ ODI_HOT_INLINE size_t submit_outside(od_pool *pool, uint32_t band, const odi_ent
     return taken;
 }
 
-/* The same of one job, which stays in registers on its way into a worker's deque. */
+/* Queues one job, which stays in registers on its way to a worker's deque. */
 bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;

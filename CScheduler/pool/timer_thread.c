@@ -1,7 +1,7 @@
-/* timer_thread.c — the timer thread's start, its work and its end.
+/* timer_thread.c — the timer thread: its start, its work and its end.
  *
- * The thread is started at the first call, and leaves when the monitor has not called it for LINGER_NS. Its
- * waits end by odi_timer_thread_call, by odi_timer_thread_wake, or by their deadline.
+ * The first call starts the thread. It ends when the monitor has not called it for LINGER_NS. Its waits end
+ * by odi_timer_thread_call, by odi_timer_thread_wake, or at their deadline.
  */
 #include "pool/timer_thread.h"
 
@@ -15,7 +15,7 @@ enum { TIMER_THREAD_STACK = ODI_STACK_HALVED };
 #define LINGER_NS (200 * ODI_MILLISECOND)
 #define RETRY_NS (100 * ODI_MILLISECOND)
 
-/* The pool whose timer thread the calling thread is. A forked child has no timer thread. */
+/* The pool that the calling timer thread serves. A forked child has no timer thread. */
 static _Thread_local od_pool *served_here;
 
 bool odi_timer_thread_is_here(const od_pool *pool)
@@ -31,11 +31,11 @@ void odi_timer_thread_forked(od_pool *pool)
 
 static bool stops(od_pool *pool)
 {
-    /* relaxed: read under the team's lock, which a stop takes after it has set these */
+    /* relaxed: read under the team's lock, which a stop takes after it has set these flags */
     return odi_load_relaxed(&pool->team.attention) & (ODI_STOPPING | ODI_CANCELLING);
 }
 
-/* False: this is a forked child by now. */
+/* Fires one wheel's due timers. Returns false in a forked child. */
 static bool fire_wheel(od_pool *pool, odi_timer_wheel *wheel)
 {
     odi_timer_entry *due[ODI_DUE_BATCH];
@@ -53,7 +53,7 @@ static bool fire_wheel(od_pool *pool, odi_timer_wheel *wheel)
     return true;
 }
 
-/* False: likewise. */
+/* Fires all due timers. Returns false in a forked child. */
 static bool fire_due(od_pool *pool)
 {
     odi_timer_queue *timers = &pool->team.timers;
@@ -62,20 +62,21 @@ static bool fire_due(od_pool *pool)
         if (!fire_wheel(pool, &timers->wheels[i]))
             return false;
     }
-    odi_team_watch_timers(&pool->team, NULL); /* for what was armed during the firing */
+    odi_team_watch_timers(&pool->team, NULL); /* for timers armed during the firing */
     return true;
 }
 
-/* Lock held. */
+/* Counts the timer thread as ended. Lock held. */
 static void depart(od_pool *pool)
 {
     pool->timer_thread_present = false;
     pool->team.present--;
-    odi_add_relaxed(&pool->team.departures, 1); /* relaxed: locked, as is a stop that reads what was counted */
+    odi_add_relaxed(&pool->team.departures, 1); /* relaxed: written and read under the lock */
     odi_futex_wake(&pool->team.departures, 1 << 30);
 }
 
-/* True: the timer thread has left, and the pool may be freed. Otherwise `word` is what the next wait needs. */
+/* Decides whether the thread ends. Returns true if it has left; the pool may then be freed. Otherwise `word`
+ * is the value for the next wait. */
 static bool leave(od_pool *pool, uint32_t *word, bool unused)
 {
     odi_lock_acquire(&pool->team.lock);
@@ -106,14 +107,14 @@ static void timer_thread_main(void *raw)
     }
 }
 
-/* Lock held. */
+/* Whether the thread may start. Lock held. */
 static bool may_start(od_pool *pool)
 {
     return !pool->timer_thread_present && !stops(pool) &&
            (pool->next_timer_thread_ns == 0 || odi_clock_now() >= pool->next_timer_thread_ns);
 }
 
-/* Workers fire what is due when their jobs end; a later call tries again. */
+/* The thread could not start: workers fire the timers between jobs, and a later call tries again. */
 ODI_COLD static void start_failed(od_pool *pool)
 {
     odi_lock_acquire(&pool->team.lock);

@@ -1,8 +1,8 @@
 /* timer_thread.h — a thread that fires overdue timers while every worker is inside a job.
  *
- * The monitor calls the thread, and a stop wakes it. The thread fires what is due, as a worker would between two
- * jobs, and runs no job. A pool has the thread only if some timer was to be delivered elsewhere.
- * The team's lock carries why the thread is woken.
+ * The monitor calls the thread, and a stop wakes it. The thread fires due timers, as a worker would between
+ * two jobs, and runs no job. A pool has this thread only if a timer was created with a `deliver` function.
+ * The team's lock orders the reason of each wake-up.
  */
 #ifndef ODI_POOL_TIMER_THREAD_H
 #define ODI_POOL_TIMER_THREAD_H
@@ -13,10 +13,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Starts the thread, or wakes it. The monitor. */
+/* Starts the thread, or wakes it. Called by the monitor. */
 void odi_timer_thread_call(od_pool *pool);
 
-/* Wakes the thread if there is one: it leaves when the pool stops. Anyone. */
+/* Wakes the thread if it exists; it leaves when the pool stops. Any thread. */
 void odi_timer_thread_wake(od_pool *pool);
 
 /* Whether the calling thread is the pool's timer thread. */
