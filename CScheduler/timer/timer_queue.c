@@ -4,11 +4,11 @@
 
 #include "os/pages.h"
 
-/* A tick is 1024 ns; due times are rounded up to it, so that nothing comes early. */
+/* A tick is 1024 ns; due times are rounded up to ticks, so that no timer is early. */
 enum { TICK_SHIFT = 10, SLOT_BITS = 12 };
 #define LAST_TICK ((uint64_t)INT64_MAX >> TICK_SHIFT)
 
-/* What the leader's word can hold of a time: a hundred years. */
+/* The largest time that the leader's word can hold: about a hundred years. */
 #define FARTHEST_TICK ((UINT64_C(1) << (64 - SLOT_BITS)) - 1)
 #define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
 #define NOBODY UINT64_C(0)
@@ -28,15 +28,15 @@ static int64_t time_of(uint64_t tick)
     return tick > LAST_TICK ? ODI_FOREVER : (int64_t)(tick << TICK_SHIFT);
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 bool odi_timer_queue_init(odi_timer_queue *timers, int wheels)
 {
     timers->wheels = odi_pages_new((size_t)wheels * sizeof *timers->wheels, ODI_ANY_NODE);
     timers->count = timers->wheels != NULL ? wheels : 0;
     for (int i = 0; i < timers->count; i++)
-        odi_store_relaxed(&timers->wheels[i].earliest, ODI_FOREVER); /* relaxed: new */
-    odi_store_relaxed(&timers->standing_until, ODI_FOREVER); /* relaxed, both: new */
+        odi_store_relaxed(&timers->wheels[i].earliest, ODI_FOREVER); /* relaxed: not shared yet */
+    odi_store_relaxed(&timers->standing_until, ODI_FOREVER); /* relaxed, both: not shared yet */
     odi_store_relaxed(&timers->leader, NOBODY);
     return timers->wheels != NULL;
 }
@@ -65,7 +65,8 @@ void odi_timer_queue_forked(odi_timer_queue *timers)
 
 /* ---- arming ---- */
 
-/* Lock held. relaxed, both: T1's fence follows for who must know, the rest takes it as a hint */
+/* Whether the wheel's next timer is now earlier. Lock held. relaxed, both: T1's fence follows for readers
+ * that must know; others take it as a hint */
 static bool comes_first(odi_timer_wheel *wheel)
 {
     int64_t next = time_of(odi_wheel_next(&wheel->wheel));
@@ -82,14 +83,15 @@ odi_armed odi_timer_queue_arm(odi_timer_queue *timers, odi_timer_entry *timer, i
     odi_armed armed = ODI_ARM_REFUSED;
 
     if (ODI_UNLIKELY(!odi_timer_queue_is_used(timers)))
-        odi_store_relaxed(&timers->used, true); /* relaxed: the lock and T1 come behind it */
+        odi_store_relaxed(&timers->used, true); /* relaxed: the lock and T1 follow */
     odi_lock_acquire(&wheel->lock);
     if (ODI_LIKELY(!wheel->closed && timer->state == ODI_TIMER_ENTRY_IDLE)) {
         odi_wheel_arm(&wheel->wheel, &timer->node, tick_at_or_after(due_ns),
                       tick_before(now_ns));
         timer->state = ODI_TIMER_ENTRY_ARMED;
         timer->generation = wheel->generation;
-        /* Who fires looks again at the end, and says how long that may take. */
+        /* A firing thread rechecks the wheel before it finishes, and `firing_until` bounds the time until
+         * then. */
         armed = wheel->firing == 0 && comes_first(wheel) ? ODI_ARM_FIRST : ODI_ARM_LATER;
     }
     odi_lock_release(&wheel->lock);
@@ -135,7 +137,7 @@ int64_t odi_timer_queue_earliest(odi_timer_queue *timers)
     return earliest;
 }
 
-/* ---- taking what is due ---- */
+/* ---- taking due timers ---- */
 
 uint32_t odi_timer_queue_begin_firing(odi_timer_wheel *wheel, int64_t now_ns)
 {
@@ -153,7 +155,7 @@ uint32_t odi_timer_queue_begin_firing(odi_timer_wheel *wheel, int64_t now_ns)
     return firing;
 }
 
-/* Lock held. */
+/* Ends a firing. Lock held. */
 static void end_firing(odi_timer_wheel *wheel)
 {
     wheel->firing = 0;
@@ -191,15 +193,15 @@ int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns
     return count;
 }
 
-/* Lock held. */
+/* Closes a wheel and returns its entries as a list. Lock held. */
 static odi_wheel_node *close_wheel(odi_timer_wheel *wheel)
 {
     odi_wheel_node *all = odi_wheel_empty(&wheel->wheel);
 
     wheel->closed = true;
     for (odi_wheel_node *node = all; node != NULL; node = node->next)
-        ((odi_timer_entry *)node)->state = ODI_TIMER_ENTRY_IDLE; /* nobody cancels it any more */
-    odi_store_relaxed(&wheel->earliest, ODI_FOREVER); /* relaxed: later, nobody wakes for it */
+        ((odi_timer_entry *)node)->state = ODI_TIMER_ENTRY_IDLE; /* no later cancel finds it armed */
+    odi_store_relaxed(&wheel->earliest, ODI_FOREVER); /* relaxed: a later time wakes no thread */
     return all;
 }
 
@@ -220,7 +222,7 @@ void odi_timer_queue_close(odi_timer_queue *timers)
     }
 }
 
-/* ---- who looks ---- */
+/* ---- which thread checks the timers ---- */
 
 static uint64_t kept_tick(int64_t until)
 {
@@ -236,7 +238,7 @@ static uint64_t kept(int64_t until, int slot)
 
 bool odi_timer_queue_leads(odi_timer_queue *timers, int slot)
 {
-    /* relaxed: nobody else writes the caller's own number */
+    /* relaxed: only this worker writes its own number */
     return (odi_load_relaxed(&timers->leader) & SLOT_MASK) == (uint64_t)slot + 1;
 }
 
@@ -258,7 +260,7 @@ int64_t odi_timer_queue_lead(odi_timer_queue *timers, int slot)
         if (earliest >= until)
             return until;
         until = earliest;
-        odi_store_relaxed(&timers->leader, kept(until, slot)); /* relaxed: T1's fence */
+        odi_store_relaxed(&timers->leader, kept(until, slot)); /* relaxed: T1's fence follows */
     }
 }
 
@@ -290,7 +292,7 @@ odi_watching odi_timer_queue_watch(odi_timer_queue *timers, int *slot)
 {
     odi_fence_seqcst(T1);
     int64_t earliest = odi_timer_queue_earliest(timers);
-    uint64_t leader = odi_load_relaxed(&timers->leader); /* relaxed, both: T1's fence */
+    uint64_t leader = odi_load_relaxed(&timers->leader); /* relaxed, both: T1's fence stands before it */
 
     *slot = (int)(leader & SLOT_MASK) - 1;
     if (leader != NOBODY)

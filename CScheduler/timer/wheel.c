@@ -16,7 +16,7 @@ static int digit(uint64_t tick, int level)
     return (int)(tick >> level * ODI_WHEEL_DIGIT) & (ODI_WHEEL_SLOTS - 1);
 }
 
-/* The first tick of a slot, which lies before the wheel's time never. */
+/* Returns the first tick of a slot, which is never before the wheel's time. */
 static uint64_t begin_of(const odi_wheel *wheel, int level, int slot)
 {
     int above = (level + 1) * ODI_WHEEL_DIGIT;
@@ -24,7 +24,7 @@ static uint64_t begin_of(const odi_wheel *wheel, int level, int slot)
     return wheel->at >> above << above | (uint64_t)slot << level * ODI_WHEEL_DIGIT;
 }
 
-/* The slot that comes first. The wheel is not empty. */
+/* Returns the first nonempty slot. The wheel must not be empty. */
 static odi_wheel_slot *first_slot(const odi_wheel *wheel, int *level, int *slot)
 {
     *level = __builtin_ctz(wheel->levels);
@@ -59,8 +59,8 @@ static void put(odi_wheel *wheel, odi_wheel_node *node)
     slot->last = node;
 }
 
-/* Time may pass up to where the first slot begins: nobody's highest differing digit changes
- * by that. */
+/* Advances the wheel's time, at most to the beginning of the first slot. This changes no node's highest
+ * differing digit. */
 static void catch_up(odi_wheel *wheel, uint64_t now)
 {
     int level, slot;
@@ -104,7 +104,7 @@ void odi_wheel_cancel(odi_wheel *wheel, odi_wheel_node *node)
     wheel->count--;
 }
 
-/* Spreads the first slot over the levels below its own. */
+/* Distributes the first slot over the lower levels. */
 static void spread(odi_wheel *wheel, int level, int index)
 {
     odi_wheel_slot *slot = &wheel->slots[level][index];

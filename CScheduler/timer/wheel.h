@@ -1,18 +1,18 @@
-/* wheel.h — what is due next among a million: a hierarchical timing wheel.
+/* wheel.h — a hierarchical timing wheel: finds the earliest of a million timers.
  *
- * Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), schemes 6 and 7.
- * Time is counted in ticks of 1024 ns and written in digits of 6 bits. A node stands in the
- * level of the highest digit in which its tick differs from the wheel's own time `at`, in the
- * slot of that digit. So all of a level comes before all of the next, the slots of a level
- * come in the order of their digits, and the next node is found by two bit scans.
+ * The algorithm is Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), schemes 6 and 7.
+ * Time is counted in ticks of 1024 ns and written in digits of 6 bits. A node's level is the highest digit in
+ * which its tick differs from the wheel's time `at`. Its slot is the value of that digit. Nodes of a level
+ * therefore come before those of the next level, and slots are in the order of their digits. Two bit scans
+ * find the next node.
  *
- * A slot is spread over the levels below it when the earliest of its nodes is due, not when
- * its time begins: until then it is known by that node's tick (`least`), so that nobody wakes
- * for a slot. Nodes of one tick are always in one slot, in the order in which they were armed.
+ * A slot is distributed over the lower levels when its earliest node is due, not when its time begins. Until
+ * then its `least` holds that node's tick, so no thread wakes for a slot. Nodes of one tick are always in one
+ * slot, in the order in which they were armed.
  *
  * Owns     the nodes between arm and take or cancel.
- * Never    reads a clock, locks, or knows what a node is for.
- * Threads  one at a time: the caller's lock. A zeroed wheel is an empty one.
+ * Never    reads a clock, takes a lock, or knows the purpose of a node.
+ * Threads  one at a time, under the caller's lock. A zeroed wheel is empty.
  */
 #ifndef ODI_TIMER_WHEEL_H
 #define ODI_TIMER_WHEEL_H
@@ -23,7 +23,7 @@
 
 enum { ODI_WHEEL_DIGIT = 6, ODI_WHEEL_SLOTS = 1 << ODI_WHEEL_DIGIT, ODI_WHEEL_LEVELS = 9 };
 
-/* Ticks are below this; it is also what an empty wheel says is next. */
+/* All ticks are below this value, which also means that a wheel is empty. */
 #define ODI_WHEEL_NEVER (UINT64_C(1) << ODI_WHEEL_DIGIT * ODI_WHEEL_LEVELS)
 
 typedef struct odi_wheel_node {
@@ -33,31 +33,31 @@ typedef struct odi_wheel_node {
 
 typedef struct {
     odi_wheel_node *first, *last;
-    uint64_t least; /* no node's tick is below this; exact unless the first due was cancelled */
+    uint64_t least; /* lower bound of the nodes' ticks; exact unless the earliest node was cancelled */
 } odi_wheel_slot;
 
 typedef struct {
-    uint64_t at; /* no node is due before this */
+    uint64_t at; /* no node is due before this tick */
     uint64_t count;
-    uint32_t levels;                  /* that hold something */
-    uint64_t taken[ODI_WHEEL_LEVELS]; /* slots that do */
+    uint32_t levels;                  /* bit set of nonempty levels */
+    uint64_t taken[ODI_WHEEL_LEVELS]; /* bit sets of nonempty slots */
     odi_wheel_slot slots[ODI_WHEEL_LEVELS][ODI_WHEEL_SLOTS];
 } odi_wheel;
 
-/* Puts a node in; `now` lets the wheel's time catch up. A tick in the past is due at once. */
+/* Adds a node; `now` lets the wheel's time advance. A tick in the past is due immediately. */
 void odi_wheel_arm(odi_wheel *wheel, odi_wheel_node *node, uint64_t tick, uint64_t now);
 
-/* Takes a node out that is in. */
+/* Removes an armed node. */
 void odi_wheel_cancel(odi_wheel *wheel, odi_wheel_node *node);
 
-/* Takes the earliest node out, if its tick is `now` or before: in the order of ticks, and of
- * one tick in the order of arming. NULL: nothing is due. */
+/* Removes the earliest node if its tick is at most `now`. Nodes come in the order of ticks, and within a tick
+ * in the order of arming. Returns NULL if no node is due. */
 odi_wheel_node *odi_wheel_take(odi_wheel *wheel, uint64_t now);
 
-/* No node's tick is below this; ODI_WHEEL_NEVER when there is none. */
+/* Returns a lower bound of all ticks, or ODI_WHEEL_NEVER if the wheel is empty. */
 uint64_t odi_wheel_next(const odi_wheel *wheel);
 
-/* Takes everything out, as a list by `next`. */
+/* Removes all nodes and returns them as a list by `next`. */
 odi_wheel_node *odi_wheel_empty(odi_wheel *wheel);
 
 #pragma GCC visibility pop
