@@ -13,7 +13,7 @@ static bool take_number(const char **text, unsigned long *number)
 
     if (!isdigit((unsigned char)**text))
         return false;
-    *number = strtoul(*text, &end, 10); /* too large a one becomes the largest */
+    *number = strtoul(*text, &end, 10); /* a number that is too large becomes the largest */
     *text = end;
     return true;
 }
@@ -63,7 +63,7 @@ int odi_affinity_get(int thread, odi_cpu_mask *mask)
 
 int odi_affinity_set(const odi_cpu_mask *mask)
 {
-    /* A kernel with a narrower mask ignores the rest, one with a wider mask fills up. */
+    /* A kernel with a narrower mask ignores the rest; a kernel with a wider mask adds zeros. */
     return syscall(SYS_sched_setaffinity, 0, sizeof mask->words, mask->words) == -1 ? errno : 0;
 }
 

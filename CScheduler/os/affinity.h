@@ -1,12 +1,11 @@
-/* affinity.h — sets of CPUs, and which of them a thread may use.
+/* affinity.h — sets of CPUs, and the CPU affinity of threads.
  *
- * Owns     the engine's CPU set, and the calls that ask or tell the kernel where a thread
- *          may run. A set is a plain value: copying it is cheap enough for start-up and for
- *          re-reading limits once a second, and it cannot fail.
- * Never    decides who runs where (topology/placement does) or remembers an answer.
- * Threads  any thread may call everything here; the setters act on their caller only.
+ * Owns     the engine's CPU set, and the calls that read or set a thread's affinity. A set is a plain
+ *          value that is cheap enough to copy at start-up and once a second, and it cannot fail.
+ * Never    decides placements (topology/placement does) or caches an answer.
+ * Threads  any thread; the setters act on their caller only.
  *
- * Calls return 0 or an errno value. Nothing here warns: callers count one warning.
+ * Calls return 0 or an errno value. They print no warning; callers count warnings.
  */
 #ifndef ODI_OS_AFFINITY_H
 #define ODI_OS_AFFINITY_H
@@ -17,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* 8192 is the most CPUs that any Linux port can be configured for. */
+/* 8192 is the largest number of CPUs for which any Linux port can be configured. */
 enum { ODI_CPU_LIMIT = 8192, ODI_CPU_WORDS = ODI_CPU_LIMIT / 64 };
 
 typedef struct odi_cpu_mask {
@@ -30,7 +29,7 @@ static inline void odi_cpu_mask_clear(odi_cpu_mask *mask)
     *mask = (odi_cpu_mask){{0}};
 }
 
-/* Adds one CPU; false when the id is negative or not representable. */
+/* Adds one CPU; returns false if the id is negative or too large. */
 static inline bool odi_cpu_mask_add(odi_cpu_mask *mask, int cpu)
 {
     if (cpu < 0 || cpu >= ODI_CPU_LIMIT)
@@ -39,7 +38,7 @@ static inline bool odi_cpu_mask_add(odi_cpu_mask *mask, int cpu)
     return true;
 }
 
-/* Whether the set has `cpu`. Any id may be asked for. */
+/* Whether the set has `cpu`. Accepts any id. */
 static inline bool odi_cpu_mask_has(const odi_cpu_mask *mask, int cpu)
 {
     if (cpu < 0 || cpu >= ODI_CPU_LIMIT)
@@ -47,7 +46,7 @@ static inline bool odi_cpu_mask_has(const odi_cpu_mask *mask, int cpu)
     return (mask->words[cpu / 64] >> (cpu % 64)) & 1;
 }
 
-/* How many CPUs the set has. */
+/* Returns the number of CPUs in the set. */
 static inline int odi_cpu_mask_count(const odi_cpu_mask *mask)
 {
     int count = 0;
@@ -57,8 +56,8 @@ static inline int odi_cpu_mask_count(const odi_cpu_mask *mask)
     return count;
 }
 
-/* The lowest CPU that is `from` or more, or -1. The loop over a set is
- * `for (int c = odi_cpu_mask_next(m, 0); c >= 0; c = odi_cpu_mask_next(m, c + 1))`. */
+/* Returns the lowest CPU that is `from` or more, or -1. A loop over a set is `for (int c =
+ * odi_cpu_mask_next(m, 0); c >= 0; c = odi_cpu_mask_next(m, c + 1))`. */
 static inline int odi_cpu_mask_next(const odi_cpu_mask *mask, int from)
 {
     if (from < 0)
@@ -74,14 +73,14 @@ static inline int odi_cpu_mask_next(const odi_cpu_mask *mask, int from)
     return -1;
 }
 
-/* Keeps in `mask` what `other` has too. */
+/* Removes from `mask` the CPUs that `other` does not have. */
 static inline void odi_cpu_mask_intersect(odi_cpu_mask *mask, const odi_cpu_mask *other)
 {
     for (int i = 0; i < ODI_CPU_WORDS; i++)
         mask->words[i] &= other->words[i];
 }
 
-/* Whether both sets have the same CPUs. */
+/* Whether both sets are equal. */
 static inline bool odi_cpu_mask_equal(const odi_cpu_mask *a, const odi_cpu_mask *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
@@ -96,19 +95,19 @@ static inline bool odi_cpu_mask_covers(const odi_cpu_mask *mask, const odi_cpu_m
     return odi_cpu_mask_equal(&both, part);
 }
 
-/* Reads a list as Linux writes them: "0-3,8,16-31", blanks around it allowed, possibly empty. Ids
- * that are not representable are left out. False for what is no list: the set is empty. */
+/* Reads a list in Linux's format, "0-3,8,16-31", with blanks around it, possibly empty. Ids that are too
+ * large are left out. Returns false, with an empty set, for malformed text. */
 bool odi_cpu_mask_parse(const char *text, odi_cpu_mask *mask);
 
-/* Reads the mask of a thread by the kernel's number, 0 for the caller. The process's number is that of
+/* Reads the affinity of a thread by the kernel's number, 0 for the caller. The process's number is that of
  * its first thread. Offline CPUs are not in the mask. */
 int odi_affinity_get(int thread, odi_cpu_mask *mask);
 
-/* Lets the calling thread run on the CPUs of `mask` only. EINVAL when none of them is
- * online and allowed: the thread then keeps what it had. */
+/* Restricts the calling thread to the CPUs of `mask`. EINVAL if none of them is online and allowed; the
+ * thread then keeps its mask. */
 int odi_affinity_set(const odi_cpu_mask *mask);
 
-/* The node (kernel's number) that the caller ran on a moment ago, or -1. */
+/* Returns the node (kernel's number) on which the caller ran a moment ago, or -1. */
 int odi_affinity_node(void);
 
 #pragma GCC visibility pop

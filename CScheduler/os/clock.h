@@ -1,4 +1,4 @@
-/* clock.h — monotonic time, in nanoseconds. The wall clock is never read. */
+/* clock.h — monotonic time in nanoseconds. The wall clock is never read. */
 #ifndef ODI_OS_CLOCK_H
 #define ODI_OS_CLOCK_H
 
@@ -12,13 +12,13 @@
 
 int64_t odi_clock_now(void);
 
-/* The same as of the last tick, milliseconds ago: a fifth of the price. For reports. */
+/* Returns the time of the last kernel tick, milliseconds ago, at a fifth of the cost. For reports. */
 int64_t odi_clock_coarse(void);
 
-/* now + delay, without passing the end of time. */
+/* Returns now + delay, at most the largest time. */
 int64_t odi_clock_after(int64_t delay_ns);
 
-/* CPU time that the thread behind `clock` (odi_thread_cpu_clock) has used, or -1. */
+/* Returns the CPU time of the thread behind `clock` (odi_thread_cpu_clock), or -1. */
 int64_t odi_clock_cpu(int clock);
 
 /* Sleeps for at least `ns`; signals do not shorten it. */

@@ -18,7 +18,7 @@ odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected
         deadline.tv_nsec = (long)(deadline_ns % 1000000000);
         until = &deadline;
     }
-    /* The bitset form takes an absolute deadline, so that a signal storm cannot stretch it. */
+    /* The bitset form takes an absolute deadline, so that repeated signals cannot extend the wait. */
     long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                           until, NULL, name);
     if (result == 0)

@@ -1,5 +1,5 @@
-/* mark.c — an ELF note by which a file that carries the engine is known from outside: what is
- * preloaded into a program that has an engine steps back, because two would share its CPUs. */
+/* mark.c — an ELF note that marks a file containing the engine. A preloaded library reads it and disables
+ * itself in a program that has the note, because two engines would compete for the CPUs. */
 #include <stddef.h>
 #include <stdint.h>
 

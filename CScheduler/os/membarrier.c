@@ -13,8 +13,8 @@ static bool call(int command)
     return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-/* Registers the process with the kernel, before other constructors can start threads: locks have fences
- * before there is a pool, and a later registration would wait for an RCU grace period. */
+/* Registers the process with the kernel before other constructors can start threads. Locks use fences before
+ * the first pool exists, and a later registration would wait for an RCU grace period. */
 __attribute__((constructor(101))) static void prepare(void)
 {
     odi_membarrier_refused = !call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);

@@ -1,10 +1,9 @@
-/* membarrier.h — an asymmetric StoreLoad fence: free on the light side, a system call on the
- * heavy side.
+/* membarrier.h — an asymmetric StoreLoad fence: free on the light side, a system call on the heavy side.
  *
- * Between a light and a heavy fence of two threads one order holds: either what the light
- * side wrote before its fence is seen after the heavy fence, or what the heavy side wrote
- * before is seen after the light one. Two light fences promise each other nothing.
- * Where the kernel refuses membarrier(2), both sides become full fences (a run-time switch).
+ * Between a light and a heavy fence of two threads one of two orders holds. Either the light side's earlier
+ * writes are visible after the heavy fence, or the heavy side's earlier writes are visible after the light
+ * fence. Two light fences order nothing between each other. If the kernel refuses membarrier(2), both sides
+ * become full fences, by a run-time switch.
  */
 #ifndef ODI_OS_MEMBARRIER_H
 #define ODI_OS_MEMBARRIER_H
@@ -18,10 +17,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Set once, when the program is loaded; by tests too. */
+/* Set once when the program is loaded, and by tests. */
 extern bool odi_membarrier_refused;
 
-/* Whether light fences are full ones, so that code that has none of its own must go round. */
+/* Whether light fences are full fences. Code without a full fence must then take another path. */
 static inline bool odi_membarrier_is_refused(void)
 {
     return odi_membarrier_refused;
@@ -35,7 +34,7 @@ ODI_HOT_INLINE void odi_fence_light_(void)
 }
 #define odi_fence_light(edge) odi_fence_light_()
 
-/* A system call; the kernel lets one caller at a time through. Never on a hot path. */
+/* A system call; the kernel serialises callers. Never on a hot path. */
 void odi_fence_heavy_(void);
 #define odi_fence_heavy(edge) odi_fence_heavy_()
 

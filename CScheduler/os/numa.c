@@ -12,7 +12,7 @@ void odi_numa_bind(void *address, size_t bytes, int node)
     if (numa_available() < 0)
         return;
     nodes[node / WORD_BITS] = 1ul << node % WORD_BITS;
-    /* The kernel takes the width as one more than the last bit that it looks at. */
+    /* The kernel expects the width as one more than the last bit that it reads. */
     (void)mbind(address, bytes, MPOL_PREFERRED, nodes, ODI_NODE_LIMIT + 1, 0);
 }
 
@@ -29,11 +29,11 @@ void odi_numa_move(void *address, size_t bytes, int node)
         return;
     for (; at < end && count < MOST_PAGES; at += page)
         pages[count++] = (void *)at;
-    /* Asking is cheap; moving makes every CPU of the machine stop for a moment. */
+    /* The query is cheap; a move briefly stops every CPU of the machine. */
     if (move_pages(0, count, pages, NULL, found, 0) != 0)
         return;
     for (unsigned long i = 0; i < count; i++) {
-        if (found[i] < 0 || found[i] == node) /* negative: not touched yet */
+        if (found[i] < 0 || found[i] == node) /* a negative value: not touched yet */
             continue;
         wanted[elsewhere] = node;
         pages[elsewhere++] = pages[i];

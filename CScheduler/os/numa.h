@@ -1,8 +1,8 @@
-/* numa.h — memory that has a place.
+/* numa.h — memory on a given NUMA node.
  *
  * Owns     every use of libnuma and of the kernel's memory policies.
- * Never    lets a libnuma type out, prints, or fails a caller: what is asked for is a wish, of which
- *          nothing comes without NUMA, or where a sandbox refuses the calls.
+ * Never    exposes a libnuma type, prints, or fails a caller. All requests are best effort: without
+ *          NUMA, or in a sandbox that refuses the calls, they do nothing.
  * Threads  any thread may call everything here.
  *
  * Nodes are kernel numbers (od_machine_node.id, not an index), below ODI_NODE_LIMIT.
@@ -15,16 +15,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* 1024 is the most nodes that Linux can be configured for. */
+/* 1024 is the largest number of nodes for which Linux can be configured. */
 enum { ODI_NODE_LIMIT = 1024 };
 
-/* Asks that the pages of [address, address + bytes) come from `node`, and from others when it is full. Pages that already
- * exist stay where they are, so call it before the first touch. `address` must be
- * page-aligned; `bytes` is rounded up to pages. */
+/* Requests that the pages of [address, address + bytes) come from `node`, or from others when it is full.
+ * Existing pages stay where they are, so call this before the first touch. `address` must be page-aligned;
+ * `bytes` is rounded up to pages. */
 void odi_numa_bind(void *address, size_t bytes, int node);
 
-/* Moves what has been touched of [address, address + bytes) to `node`, if it lies elsewhere.
- * For a few pages, such as a stack's first ones: no more than 64 are looked at. */
+/* Moves the touched pages of [address, address + bytes) to `node` if they are elsewhere. For a few pages,
+ * such as the first pages of a stack: at most 64 are considered. */
 void odi_numa_move(void *address, size_t bytes, int node);
 
 #pragma GCC visibility pop

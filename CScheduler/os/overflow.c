@@ -14,11 +14,11 @@ typedef struct {
     uintptr_t from, to;
 } zone;
 
-/* What the handler may read: words of its own thread. */
+/* The handler may read only these words of its own thread. */
 static _Thread_local zone below_the_stack __attribute__((tls_model("initial-exec")));
 static _Thread_local void *handler_stack;
 
-/* What `watch` was told. */
+/* The arguments of `watch`. */
 static odi_atomic(odi_overflow_test *) other_place;
 static odi_atomic(const char *) other_sentence;
 
@@ -37,23 +37,23 @@ static void say(const char *sentence)
     (void)ignored;
 }
 
-/* The sentence about what is not a stack; NULL: it is none of our business. */
+/* Returns the sentence for an address outside thread stacks, or NULL if it is unrelated. */
 static const char *other_at(uintptr_t address)
 {
-    /* relaxed, both: constants, whoever sees them */
+    /* relaxed, both: constants; a late read misses the sentence only */
     const char *sentence = odi_load_relaxed(&other_sentence);
     odi_overflow_test *lies_there = odi_load_relaxed(&other_place);
 
     return sentence != NULL && lies_there != NULL && lies_there(address) ? sentence : NULL;
 }
 
-/* Sent by a process or a thread, without an access that would be tried again. */
+/* Whether a process or thread sent the signal, so that no access will be retried. */
 static bool was_sent(const siginfo_t *info)
 {
     return info->si_code <= 0;
 }
 
-/* The sentence about an access that ends the process; NULL: it is none of our business. */
+/* Returns the sentence for a fatal access, or NULL if it is unrelated. */
 static const char *sentence_about(const siginfo_t *info)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -66,7 +66,7 @@ static const char *sentence_about(const siginfo_t *info)
     return other_at(address);
 }
 
-/* Calls the function that was here before us, where there was one, as the kernel would. */
+/* Calls the previous handler, if there was one, as the kernel would. */
 static bool call_before(int signal, siginfo_t *info, void *machine)
 {
     static const struct sigaction fatal = {.sa_handler = SIG_DFL};
@@ -93,7 +93,7 @@ static void on_fault(int signal, siginfo_t *info, void *machine)
         return;
     if (was_sent(info) && before.sa_handler == SIG_IGN)
         return;
-    /* The access is tried again, and meets whoever was here before us; what was sent is sent again. */
+    /* The access is retried and reaches the previous handler; a sent signal is sent again. */
     sigaction(signal, &before, NULL);
     if (was_sent(info))
         (void)raise(signal);
@@ -109,13 +109,13 @@ static void install(void)
 
 void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
 {
-    /* relaxed, both: as above */
+    /* relaxed, both: as in other_at */
     odi_store_relaxed(&other_place, lies_there);
     odi_store_relaxed(&other_sentence, sentence);
     pthread_once(&installed, install);
 }
 
-/* The guard is what glibc maps below the lowest address of a stack. */
+/* The guard is the area that glibc maps below the lowest address of a stack. */
 static zone guard_of_this_thread(void)
 {
     pthread_attr_t attributes;
@@ -127,7 +127,7 @@ static zone guard_of_this_thread(void)
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_getguardsize(&attributes, &guard);
     pthread_attr_destroy(&attributes);
-    /* Whether the guard counts as a part of the stack depends on the version of glibc. */
+    /* The version of glibc decides whether the guard counts as part of the stack. */
     return (zone){(uintptr_t)lowest - guard, (uintptr_t)lowest + guard};
 }
 

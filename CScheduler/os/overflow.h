@@ -1,15 +1,13 @@
-/* overflow.h — a stack that is used up ends the process with a sentence, not in silence.
+/* overflow.h — reports a stack overflow with a sentence before the process ends.
  *
- * A thread that has said so (begin) runs a signal handler on a stack of its own when it touches
- * the guard below its stack. The handler writes the sentence, puts back whoever handled SIGSEGV
- * before, and lets the access fault again: debuggers and crash reporters see what they would
- * have seen. Threads that are not ours overflow as they always did.
+ * A watched thread (begin) that touches the guard below its stack runs a signal handler on a separate stack.
+ * The handler writes the sentence, restores the previous SIGSEGV action, and lets the access fault again.
+ * Debuggers and crash reporters therefore see the original fault. Threads outside the engine overflow as
+ * without it.
  *
- * A thread's stack of forks ends at a guard as well: `watch` adds a place that has a sentence
- * of its own.
+ * A thread's fork stack ends at a guard as well: `watch` adds a test for such an area, with its own sentence.
  *
- * Owns     the process's SIGSEGV action from the first `begin` on, and passes on what is none
- *          of its business.
+ * Owns     the process's SIGSEGV action from the first `begin` on; passes unrelated faults on.
  * Threads  begin, end: the thread itself.
  */
 #ifndef ODI_OS_OVERFLOW_H
@@ -20,15 +18,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* From here on the calling thread's stack is watched. Short of memory: it is not. */
+/* Watches the calling thread's stack from here on; does nothing if an allocation fails. */
 void odi_overflow_begin(void);
 
-/* A fault at an address that `lies_there` is reported with `sentence`, on whatever thread; it
- * is called in the handler. Any thread; the same at each call. */
+/* Reports a fault at an address that `lies_there` accepts, with `sentence`, on any thread. The test runs in
+ * the signal handler. Any thread may call this; all calls pass equal arguments. */
 typedef bool odi_overflow_test(uintptr_t address);
 void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence);
 
-/* Before the thread ends. */
+/* Call before the thread ends. */
 void odi_overflow_end(void);
 
 #pragma GCC visibility pop

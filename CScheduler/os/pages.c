@@ -16,7 +16,7 @@ void *odi_pages_new(size_t bytes, int node)
         if (pages == MAP_FAILED)
             return NULL;
         if (node != ODI_ANY_NODE)
-            odi_numa_bind(pages, bytes, node); /* a wish */
+            odi_numa_bind(pages, bytes, node); /* best effort */
         return pages;
     }
 
@@ -55,7 +55,7 @@ void *odi_pages_reserve_guarded(size_t bytes)
         return NULL;
     }
     if (pages != NULL)
-        (void)madvise(pages, bytes, MADV_NOHUGEPAGE); /* what is touched stays small */
+        (void)madvise(pages, bytes, MADV_NOHUGEPAGE); /* small pages, because few of them are touched */
     return pages;
 }
 
@@ -67,6 +67,6 @@ void odi_pages_free_reserved(void *pages, size_t bytes)
 
 void odi_pages_clear_reserved(void *pages, size_t bytes)
 {
-    if (madvise(pages, bytes, MADV_DONTNEED) != 0) /* what is locked in memory cannot be given back */
+    if (madvise(pages, bytes, MADV_DONTNEED) != 0) /* locked memory cannot be returned to the kernel */
         memset(pages, 0, bytes);
 }

@@ -1,7 +1,6 @@
-/* pages.h — zeroed memory in large pieces, near a node where that means something.
+/* pages.h — zeroed memory in large pieces, on a given node if possible.
  *
- * Large pieces are mapped and given back to the kernel when freed; small ones come from
- * malloc, and lie wherever malloc's pages do.
+ * Large pieces are mapped, and returned to the kernel when freed. Small pieces come from malloc, on any node.
  */
 #ifndef ODI_OS_PAGES_H
 #define ODI_OS_PAGES_H
@@ -10,33 +9,32 @@
 
 #pragma GCC visibility push(hidden)
 
-/* From ODI_PAGES_MAPPED bytes on, pieces are mapped: freeing them lowers the resident set at
- * once. */
+/* Pieces of at least ODI_PAGES_MAPPED bytes are mapped; freeing them reduces the resident set immediately. */
 enum { ODI_ANY_NODE = -1, ODI_PAGES_MAPPED = 32 * 1024 };
 
-/* The size to ask for when a piece of `bytes` is to lie on `node`: enough to be mapped. What
- * is not touched of it costs address space only. */
+/* Returns the size to request for a piece of `bytes` on `node`: large enough to be mapped. The untouched part
+ * costs address space only. */
 static inline size_t odi_pages_size(size_t bytes, int node)
 {
     return node == ODI_ANY_NODE || bytes > ODI_PAGES_MAPPED ? bytes : ODI_PAGES_MAPPED;
 }
 
-/* Zeroed, aligned to two cache lines; NULL when memory is short. `node` is a wish, heeded
- * for mapped pieces only. */
+/* Allocates zeroed memory, aligned to two cache lines; returns NULL if out of memory. `node` is a preference
+ * that applies to mapped pieces only. */
 void *odi_pages_new(size_t bytes, int node);
 
-/* `bytes` as at odi_pages_new. NULL is fine. */
+/* `bytes` as passed to odi_pages_new. Accepts NULL. */
 void odi_pages_free(void *pages, size_t bytes);
 
-/* Address space that costs memory only where it is touched; zeroed, page-aligned. NULL when
- * there is none. Freed with odi_pages_free_reserved. */
+/* Reserves address space that costs memory only where it is touched; zeroed and page-aligned. Returns NULL if
+ * none is available. Freed with odi_pages_free_reserved. */
 void *odi_pages_reserve(size_t bytes);
 
-/* The same, and the last whole page of it ends whoever walks into it. */
+/* Reserves address space whose last whole page is a guard: an access to it faults. */
 void *odi_pages_reserve_guarded(size_t bytes);
 void odi_pages_free_reserved(void *pages, size_t bytes);
 
-/* Zeroed again, as it was reserved, without asking for memory. Nobody may be using it. */
+/* Zeroes a reservation without allocating. No thread may be using it. */
 void odi_pages_clear_reserved(void *pages, size_t bytes);
 
 #pragma GCC visibility pop

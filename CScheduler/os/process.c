@@ -43,14 +43,15 @@ bool odi_process_mask_is_own(void)
     return kind == OURS;
 }
 
-/* A mask that is the process's already is left alone: the kernel widens it with the cpuset. */
+/* Leaves a mask that already equals the process's unchanged, because the kernel then widens it together with
+ * the cpuset. */
 static void adopt_cpus(void)
 {
     odi_cpu_mask mine;
 
     odi_process_record();
     if (odi_affinity_get(0, &mine) == 0 && !odi_cpu_mask_equal(&mine, &process_cpus))
-        (void)odi_affinity_set(&process_cpus); /* refused: none of these CPUs is left to the process */
+        (void)odi_affinity_set(&process_cpus); /* may fail if the process may use none of these CPUs */
 }
 
 /* ---- nice value and policy ---- */
@@ -67,7 +68,7 @@ static int nice_of(int thread, int *value)
     return errno;
 }
 
-/* 0 or an errno value. A real-time policy of the main thread stays the main thread's. */
+/* Takes over the main thread's policy. Returns 0 or an errno value. A real-time policy is not taken over. */
 static int adopt_policy(void)
 {
     const struct sched_param none = {0};
@@ -87,14 +88,14 @@ static int adopt_nice(void)
     return setpriority(PRIO_PROCESS, 0, wanted) == 0 ? 0 : errno;
 }
 
-/* The kernel lets nobody leave SCHED_IDLE whose nice value it would not allow: nice comes first. */
+/* Nice first: the kernel does not let a thread leave SCHED_IDLE if it would not allow its nice value. */
 static void adopt_priority(void)
 {
     static odi_atomic(bool) said;
     int nice_error = adopt_nice(), error = adopt_policy();
 
     error = error != 0 ? error : nice_error;
-    if (error != 0 && !odi_swap_relaxed(&said, true)) /* relaxed: one says it */
+    if (error != 0 && !odi_swap_relaxed(&said, true)) /* relaxed: only the first thread prints */
         odi_warn("worker start: cannot take the main thread's nice value and policy (%s); the creating "
                  "thread's are kept. Submit first from a thread of the main thread's priority",
                  strerror(error));
@@ -109,8 +110,8 @@ void odi_process_adopt(void)
 
 /* ---- signals ---- */
 
-/* The status of the process is its main thread's. It may be long, as it lists all groups. False: it does not say which
- * signals are blocked. */
+/* Reads the main thread's blocked signals from the process's status, which may be long because it lists all
+ * groups. Returns false if the line is missing. */
 static bool read_blocked(uint64_t *bits, bool *ended)
 {
     static const char label[] = "\nSigBlk:";
@@ -142,8 +143,8 @@ static bool read_blocked(uint64_t *bits, bool *ended)
     return line != NULL;
 }
 
-/* A thread that starts another one blocks all signals for microseconds, in the C library too. A main thread that always
- * does costs each reader the naps. */
+/* A thread that starts another thread blocks all signals for microseconds, also inside the C library. A main
+ * thread that always blocks them costs each reader these naps. */
 enum { MOST_READS = 6, NAP_NS = 200000 };
 
 static bool seems_to_start_a_thread(uint64_t bits)
@@ -157,7 +158,7 @@ static bool seems_to_start_a_thread(uint64_t bits)
     return true;
 }
 
-/* Without /proc, or a descriptor for it, only SIGPIPE is taken for blocked. */
+/* Without /proc, or a file descriptor for it, only SIGPIPE counts as blocked. */
 void odi_process_blocked(sigset_t *blocked)
 {
     uint64_t bits = 0;
@@ -175,11 +176,11 @@ void odi_process_blocked(sigset_t *blocked)
     }
     if (!known)
         (void)sigaddset(blocked, SIGPIPE);
-    if (ended) /* such a main thread blocks whatever glibc blocked for its end */
+    if (ended) /* a finished main thread blocks what glibc blocked for its end */
         return;
     for (int signal = 1; signal <= 64; signal++) {
         if (bits >> (signal - 1) & 1)
-            (void)sigaddset(blocked, signal); /* glibc refuses its own two */
+            (void)sigaddset(blocked, signal); /* glibc refuses its own two signals */
     }
 }
 
@@ -187,7 +188,7 @@ void odi_process_blocked(sigset_t *blocked)
 
 static _Thread_local sigset_t blocked_before;
 
-/* A child of an engine's thread gets what a child of the main thread gets. */
+/* A child of an engine's thread gets the attributes that a child of the main thread gets. */
 static void before_fork(void)
 {
     if (kind != FOREIGN)

@@ -1,11 +1,11 @@
-/* process.h — the process's own state, which the engine's threads take over.
+/* process.h — process-wide attributes that the engine's threads take over.
  *
- * A thread inherits CPU mask, nice value, policy and signal mask from its creator, which may be any
- * thread of the program. The engine's threads take the process's instead: the CPU mask that the main
- * thread had when the first pool was created, and the main thread's nice value and policy.
+ * A thread inherits CPU mask, nice value, policy and signal mask from its creator, which may be any thread of
+ * the program. The engine's threads take the process's attributes instead. These are the main thread's CPU
+ * mask at the creation of the first pool, and the main thread's nice value and policy.
  *
- * Owns     the recorded mask, and the note that a thread is the engine's.
- * Never    narrows a thread: topology/placement and worker/assignment do.
+ * Owns     the recorded mask, and the mark of the engine's threads.
+ * Never    narrows a thread's mask: topology/placement and worker/assignment do.
  */
 #ifndef ODI_OS_PROCESS_H
 #define ODI_OS_PROCESS_H
@@ -17,20 +17,20 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Records the main thread's CPU mask, once in a process. Later changes by the main thread are its own. */
+/* Records the main thread's CPU mask, once per process. Later changes affect the main thread only. */
 void odi_process_record(void);
 
-/* The calling thread is the engine's, and was created a moment ago: gives it the process's state. A state
- * that the kernel refuses is said once. */
+/* Gives the process's attributes to the calling thread, a new thread of the engine. A refusal by the kernel
+ * is reported once. */
 void odi_process_adopt(void);
 
-/* Notes that the calling thread's mask is a placement, if the thread is the engine's. */
+/* Marks the calling thread's mask as a placement, if it is a thread of the engine. */
 void odi_process_note_placement(void);
 
-/* Whether the calling thread is the engine's and was never placed: its mask is the process's. */
+/* Whether the calling thread belongs to the engine and was never placed, so that its mask is the process's. */
 bool odi_process_mask_is_own(void);
 
-/* The signals that the main thread blocks now. */
+/* Reads the signals that the main thread blocks now. */
 void odi_process_blocked(sigset_t *blocked);
 
 #pragma GCC visibility pop

@@ -13,10 +13,10 @@ static FILE *open_file(const odi_source *source, const char *path)
     char whole[ODI_PATH_LIMIT];
 
     if (snprintf(whole, sizeof whole, "%s%s", source->root, path) >= ODI_PATH_LIMIT) {
-        errno = ENOENT; /* a path that no file can have */
+        errno = ENOENT; /* a path that cannot exist */
         return NULL;
     }
-    /* O_NONBLOCK: a tree that someone else made may hold a pipe with no writer. */
+    /* O_NONBLOCK: a foreign tree may hold a pipe without a writer. */
     int number = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     FILE *file = number >= 0 ? fdopen(number, "r") : NULL;
 
@@ -33,7 +33,7 @@ int odi_source_read(const odi_source *source, const char *path, char *text, size
     text[0] = '\0';
     if (file == NULL)
         return errno;
-    (void)setvbuf(file, NULL, _IONBF, 0); /* read where it is wanted */
+    (void)setvbuf(file, NULL, _IONBF, 0); /* unbuffered: read directly into `text` */
     size_t length = fread(text, 1, capacity, file);
     if (ferror(file))
         status = EIO;
@@ -46,7 +46,7 @@ int odi_source_read(const odi_source *source, const char *path, char *text, size
 
 int odi_source_read_list(const odi_source *source, const char *path, odi_cpu_mask *mask)
 {
-    enum { PAGE = 4096 }; /* the most that the kernel shows of a list */
+    enum { PAGE = 4096 }; /* the longest list that the kernel shows */
     char text[PAGE];
     int status = odi_source_read(source, path, text, sizeof text);
 
@@ -59,12 +59,12 @@ int odi_source_read_list(const odi_source *source, const char *path, odi_cpu_mas
 static int ask_affinity(const odi_source *source, odi_cpu_mask *mask)
 {
     (void)source;
-    /* The main thread may pin itself, and placed workers are pinned. An engine's thread that was never placed
-     * has the process's mask, which the kernel keeps within the cpuset. */
+    /* The main thread may pin itself, and placed workers are pinned. A thread of the engine that was never
+     * placed has the process's mask, which the kernel keeps within the cpuset. */
     return odi_affinity_get(odi_process_mask_is_own() ? 0 : getpid(), mask);
 }
 
-/* Slurm binds a job to its CPUs only where the site has set that up; it always says how many. */
+/* Slurm binds a job to its CPUs only if the site is configured for it, but always states their number. */
 static int granted_by_slurm(void)
 {
     static const char *const names[] = {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"};

@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "os/process.h"
 
-/* Who gives way yields so often, and then sleeps for so long each time. */
+/* A thread that gives way first yields this many times, and then sleeps this long each time. */
 enum { YIELDS = 50 };
 #define NAP_NS (50 * ODI_MICROSECOND)
 
@@ -37,9 +37,8 @@ static void *enter(void *raw)
     return NULL;
 }
 
-/* Blocks every asynchronous signal. Faults stay deliverable, because blocking them would turn a
- * readable crash into a kill. SIGPIPE ends a writer whose reader is gone, unless the main thread
- * blocks it. */
+/* Blocks every asynchronous signal. Faults stay deliverable, because blocking them would turn a readable
+ * crash into a kill. SIGPIPE ends a writer whose reader has gone, unless the main thread blocks it. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS,
@@ -89,8 +88,8 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
     snprintf(it->name, sizeof it->name, "%s", name);
 
     block_signals(&before);
-    /* EAGAIN is glibc's answer both to a missing stack and to a thread limit: a smaller
-     * stack helps against the first, and the second fails at the smallest too. */
+    /* glibc returns EAGAIN both for a missing stack and for a thread limit. A smaller stack helps in the
+     * first case, and the second fails with the smallest stack too. */
     do {
         error = create(it, stack_bytes);
         stack_bytes /= 2;
@@ -123,7 +122,7 @@ int odi_thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Two system calls are spared by asking once. A forked child's only thread is its first. */
+/* Caches the answer, which takes two system calls. A forked child's only thread is its first. */
 static _Thread_local enum { UNASKED, FIRST, LATER } place;
 
 bool od_thread_is_main(void)
@@ -164,7 +163,7 @@ int odi_thread_sleeps(int id)
         return -1;
     text[length] = '\0';
 
-    /* The name in brackets may hold anything, so the state is what follows the last one. */
+    /* The name in brackets may hold any character, so the state follows the last bracket. */
     const char *state = strrchr(text, ')');
     if (state == NULL || state[1] != ' ')
         return -1;
