@@ -1,8 +1,10 @@
 /* current.h — the calling thread's place: queues whose closures it runs, permits it holds, and saved
- * contexts.  A thread can be in several queues at once. A job may sync into another queue, and a submitter to
- * a full queue may run the job inside its own. Innermost are scopes (syncs, and wait queues that a drainer
- * serves) and inline jobs, each within its scopes. The job of the worker's run is outermost. A job that runs
- * with a saved context (wait.c) is not in the queues of the job below it.
+ * contexts.
+ *
+ * A thread can be in several queues at once. A job may sync into another queue, and a submitter to a full
+ * queue may run the job inside its own. Innermost are scopes (syncs, and wait queues that a drainer serves)
+ * and inline jobs, each within its scopes. The job of the worker's run is outermost. A job that runs with a
+ * saved context (wait.c) is not in the queues of the job below it.
  */
 #ifndef ODI_GATE_CURRENT_H
 #define ODI_GATE_CURRENT_H

@@ -1,7 +1,9 @@
 /* override.h — the band in which a queue's drain requests wait in the pool, and the number of missing
- * requests.  Usually this is the queue's own band. A job or sync caller of a higher band *raises* the wait
- * queue. All earlier entries are then served in the higher band too, because the new entry waits for them.
- * The raise ends after as many entries as were waiting then (`overridden`), or when the wait queue is empty.
+ * requests.
+ *
+ * Usually this is the queue's own band. A job or sync caller of a higher band *raises* the wait queue. All
+ * earlier entries are then served in the higher band too, because the new entry waits for them. The raise
+ * ends after as many entries as were waiting then (`overridden`), or when the wait queue is empty.
  *
  * A drain request waits in the pool on behalf of any waiting drainer. A worker that takes a request becomes a
  * drainer, or finds that none is needed. A raise adds requests in the higher band beside those in the lower

@@ -32,8 +32,7 @@ void odi_queue_free(void **part)
 void odi_queue_close_current(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
-        (void)odi_or_relaxed(&queue->current[each], ODI_CURRENT_NONE); /* relaxed: a thread that sees the flag
-                                                                          takes the lock */
+        (void)odi_or_relaxed(&queue->current[each], ODI_CURRENT_NONE); /* relaxed: readers then lock */
 }
 
 void odi_queue_put_in_front(od_queue *queue, odi_record *record)

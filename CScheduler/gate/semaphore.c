@@ -79,8 +79,7 @@ static void take_off(od_semaphore *semaphore, odi_waiter *waiter)
 /* Removes a waiter from the value. If a signal is on its way to it, the permit becomes available to others. */
 static void uncount(od_semaphore *semaphore)
 {
-    semaphore->owed -= odi_add_relaxed(&semaphore->value, 1) >= 0; /* relaxed: a signal's released writes stay
-                                                                      visible */
+    semaphore->owed -= odi_add_relaxed(&semaphore->value, 1) >= 0; /* relaxed: a signal's writes stay released */
 }
 
 /* ---- waiting ---- */

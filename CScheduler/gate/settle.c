@@ -91,8 +91,7 @@ static void send(od_queue *queue, uint32_t band)
     odi_lock_acquire(&queue->watch.lock);
     odi_lock_acquire(&target->watch.lock);
     queue->sends = false;
-    bool over = queue->released && queue->drainers_waiting == 0; /* another request has brought a drainer in
-                                                                    between */
+    bool over = queue->released && queue->drainers_waiting == 0; /* another request brought one */
     if (queue->drainers_waiting > 0)
         line_up(queue, target, band);
     odi_settlement settlement = odi_queue_settle(target);

@@ -246,8 +246,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: no other thread knows it yet */
     odi_store_relaxed(&timer->references, 2);
-    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor, which
-                                                                  checks again */
+    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor */
         odi_store_relaxed(&pool->delivers, true);
     return timer;
 }
