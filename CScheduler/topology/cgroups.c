@@ -1,5 +1,7 @@
-/* cgroups.c — reading the limits: the affinity mask, then from our control groups up to the mounts, and
- * what is met on the way. v1, v2 and both at once: octal escapes, bind mounts of a part of a hierarchy
+/* cgroups.c — reads the limits: the affinity mask, then the quotas and cpusets from this process's cgroups up
+ * to their mounts.
+ *
+ * It handles v1, v2 and both at once, and octal escapes. It also handles bind mounts of a part of a hierarchy
  * (containers), and roots above a cgroup namespace ("/..").
  */
 #include "topology/limits.h"
@@ -13,42 +15,42 @@
 
 #include "topology/setting.h"
 
-/* A group with a longer path is not looked for. */
+/* A cgroup with a longer path is ignored. */
 enum { GROUP_PATH = 1024 };
 
-/* The kernel's own bounds are lower. */
+/* The kernel's own limits are lower. */
 #define MOST_US 1000000000000
 
 typedef enum hierarchy { V2_ALL, V1_CPU, V1_CPUSET, HIERARCHIES } hierarchy;
 
 static const char *const controllers[HIERARCHIES] = {"", "cpu", "cpuset"};
 
-/* Our group in one hierarchy, and the mount through which most of its ancestors are seen. */
+/* This process's cgroup in one hierarchy, and the mount that shows most of its ancestors. */
 typedef struct group {
-    char own[GROUP_PATH];   /* as /proc/self/cgroup names it; "" is none               */
-    char root[GROUP_PATH];  /* group that is visible at the mount, named like that, no
-                                   slash at its end ("" is the top)                        */
-    char point[GROUP_PATH]; /* directory of the mount, no slash at its end ("" is "/") */
+    char own[GROUP_PATH];   /* as in /proc/self/cgroup; "": none */
+    char root[GROUP_PATH];  /* the cgroup that is visible at the mount, in that notation, without a final
+                               slash ("" is the top) */
+    char point[GROUP_PATH]; /* the mount's directory, without a final slash ("" is "/") */
     bool mounted;
-    bool above;                 /* our group is `root` or below it                         */
+    bool above;                 /* this process's cgroup is `root` or below it */
 } group;
 
-/* Too big for a stack that may be a worker's. The groups stay for the next reading. */
+/* Allocated, because it is too large for a worker's stack. The cgroups are kept for the next reading. */
 struct odi_cgroups {
     const odi_source *source;
     odi_limits *limits;
     group groups[HIERARCHIES];
-    bool moved;                    /* we are in another group than before    */
-    bool in_sight;                 /* they are mounted where the last reading looked */
-    bool read, found;              /* the last reading read a file of one; one of them did */
-    group mount;                   /* the line at hand, without `own`        */
-    const group *here;             /* the hierarchy at hand                  */
-    char path[3 * GROUP_PATH]; /* the directory where the walk stands    */
-    size_t top;                    /* and up to here it is the mount's       */
-    char name[2 * GROUP_PATH]; /* the group where it stands              */
+    bool moved;                    /* the process has changed its cgroup */
+    bool in_sight;                 /* the cgroups were mounted where the last reading looked */
+    bool read, found;              /* the last reading read one of their files; any reading did */
+    group mount;                   /* the current line, without `own` */
+    const group *here;             /* the current hierarchy */
+    char path[3 * GROUP_PATH]; /* the directory that the walk has reached */
+    size_t top;                    /* length of the mount's part of `path` */
+    char name[2 * GROUP_PATH]; /* the cgroup that the walk has reached */
 };
 
-/* Remembers what was odd, if nothing was before. For texts that are fit to print. */
+/* Records the first unusual finding. The text must be printable. */
 __attribute__((format(printf, 2, 3), cold)) static void note(odi_limits *limits, const char *format,
                                                              ...)
 {
@@ -61,13 +63,13 @@ __attribute__((format(printf, 2, 3), cold)) static void note(odi_limits *limits,
     va_end(arguments);
 }
 
-/* Whether a file that is there could not be read now. */
+/* Whether an existing file could not be read now. */
 static bool is_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Calls `read` for each line of a file, without its end. */
+/* Calls `read` for each line of a file, without its newline. */
 static void read_lines(const odi_source *source, odi_limits *limits, const char *path,
                        void (*read)(char *line, void *context), void *context)
 {
@@ -87,7 +89,7 @@ static void read_lines(const odi_source *source, odi_limits *limits, const char 
     fclose(file);
 }
 
-/* ---- where our groups are ---- */
+/* ---- finding the cgroups ---- */
 
 static bool lists(const char *words, const char *word)
 {
@@ -100,8 +102,8 @@ static bool lists(const char *words, const char *word)
     return false;
 }
 
-/* id:controllers:path, where everything after the second colon is the path, colons included,
- * but for the kernel's remark that the group was deleted. */
+/* Parses id:controllers:path. Everything after the second colon is the path, with its colons, except the
+ * kernel's remark that the cgroup was deleted. */
 static void read_group(char *line, void *context)
 {
     odi_cgroups *walk = context;
@@ -112,7 +114,7 @@ static void read_group(char *line, void *context)
         return;
     *names++ = *path++ = '\0';
     if (strlen(path) >= GROUP_PATH)
-        *path = '\0'; /* nor is the one where we were before */
+        *path = '\0'; /* treats the process as in no cgroup, not as in its previous one */
     size_t length = strlen(path), remark = sizeof deleted - 1;
     if (length > remark && strcmp(path + length - remark, deleted) == 0)
         path[length - remark] = '\0';
@@ -128,8 +130,8 @@ static void read_group(char *line, void *context)
     }
 }
 
-/* The part of `own` below `root`: "" or "/a/b". NULL when it is not there, or would be
- * reached through "..". */
+/* Returns the part of `own` below `root`: "" or "/a/b". Returns NULL if `own` is not below `root`, or only
+ * through "..". */
 static const char *below(const char *own, const char *root)
 {
     size_t length = strlen(root);
@@ -141,7 +143,7 @@ static const char *below(const char *own, const char *root)
     return strcmp(rest, "/") == 0 ? "" : rest;
 }
 
-/* Undoes the kernel's \ooo escapes and drops slashes from the end. False for what is not absolute. */
+/* Decodes the kernel's \ooo escapes and removes final slashes. Returns false if the path is not absolute. */
 static bool decode(char *path)
 {
     char *to = path;
@@ -164,7 +166,7 @@ static bool decode(char *path)
     return true;
 }
 
-/* id, parent, device, root, point, options, any number of tags, "-", type, what, options */
+/* Parses id, parent, device, root, point, options, any number of tags, "-", type, source, options. */
 static void read_mount(char *line, void *context)
 {
     odi_cgroups *walk = context;
@@ -183,8 +185,8 @@ static void read_mount(char *line, void *context)
         if (known->own[0] == '\0' || strcmp(type, which == V2_ALL ? "cgroup2" : "cgroup") != 0 ||
             (which != V2_ALL && !lists(options, controllers[which])))
             continue;
-        /* The shortest root shows the most ancestors. Among equals the later line wins: it
-         * may have been mounted over the earlier one. */
+        /* The shortest root shows the most ancestors. Among equals the later line wins, because it may have
+         * been mounted over the earlier one. */
         bool above = below(known->own, mount->root) != NULL;
         if (known->above && (!above || strlen(mount->root) > strlen(known->root)))
             continue;
@@ -195,9 +197,9 @@ static void read_mount(char *line, void *context)
     }
 }
 
-/* ---- what they say ---- */
+/* ---- reading limits ---- */
 
-/* The group where the walk stands, as a person would look for it. */
+/* Writes the cgroup that the walk has reached, in the form that a person would look for. */
 static void print_group(odi_cgroups *walk, char *text, size_t capacity)
 {
     const char *root = walk->here->root;
@@ -215,8 +217,8 @@ static void note_file(odi_cgroups *walk, const char *what, const char *file)
     note(walk->limits, "%s %s of %s", what, file, name);
 }
 
-/* Reads a file of the group where the walk stands, as a text or as a list. False when there is
- * nothing to parse; a file that is not there is no news: most groups lack most files. */
+/* Reads a file of the current cgroup as a text or as a list. Returns false if there is nothing to parse. A
+ * missing file is not noted, because most cgroups lack most files. */
 static bool read_here(odi_cgroups *walk, const char *file, char *text, size_t capacity,
                       odi_cpu_mask *list)
 {
@@ -235,8 +237,8 @@ static bool read_here(odi_cgroups *walk, const char *file, char *text, size_t ca
     return status == 0;
 }
 
-/* A group's quota binds everything below it, so every level counts. v2: "200000 100000" or
- * "max 100000"; v1 has two files, and says -1 where there is no limit. */
+/* Reads a quota. A cgroup's quota binds everything below it, so every level counts. v2 has "200000 100000" or
+ * "max 100000"; v1 has two files, with -1 for no limit. */
 static void read_quota(odi_cgroups *walk, hierarchy which)
 {
     enum { NUMBER = 32 };
@@ -261,10 +263,10 @@ static void read_quota(odi_cgroups *walk, hierarchy which)
     }
 }
 
-/* Narrows what may be used to the cpuset of `group`, unless that would leave nothing. */
+/* Restricts the usable CPUs to the cpuset of `group`, unless none would be left. */
 static void apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, const char *group)
 {
-    odi_cpu_mask both = *cpuset; /* all that is known, where affinity is not */
+    odi_cpu_mask both = *cpuset; /* used alone if the affinity is unknown */
 
     if (odi_cpu_mask_next(&limits->cpus, 0) >= 0)
         odi_cpu_mask_intersect(&both, &limits->cpus);
@@ -278,7 +280,7 @@ static void apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, const c
     snprintf(limits->cpuset_group, sizeof limits->cpuset_group, "%s", group);
 }
 
-/* The nearest group that names CPUs decides: no group above it can allow less. */
+/* The nearest cgroup that names CPUs decides, because no ancestor can allow fewer. */
 static bool read_cpuset(odi_cgroups *walk, hierarchy which)
 {
     char name[ODI_GROUP_TEXT];
@@ -318,10 +320,10 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
     } while (slash != NULL);
 }
 
-/* Reads every visible group that holds us: sets quota_us, period_us and quota_group of `limits`, narrows
- * its CPUs to cpusets if these are wanted, and adds notes. What `*kept` points to has where the groups were
- * found, so that the next reading looks at the mounts again only where we are in another group, none was
- * in sight, or nothing can be read any more of what was. `kept` may be NULL. */
+/* Reads every visible cgroup of this process. Sets quota_us, period_us and quota_group of `limits`, restricts
+ * its CPUs to cpusets if wanted, and adds notes. `*kept` keeps the location of the cgroups for the next
+ * reading. The mounts are read again only if the process has changed its cgroup, none was visible, or no file
+ * can be read any longer. `kept` may be NULL. */
 static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits *limits, bool cpusets)
 {
     odi_cgroups *walk = kept != NULL ? *kept : NULL;
@@ -352,7 +354,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
             any = true;
         }
     }
-    walk->in_sight = any && (walk->read || !before); /* else the mount is somewhere else now, or the group has gone */
+    walk->in_sight = any && (walk->read || !before); /* otherwise the mount has moved, or the cgroup has gone */
     walk->found |= walk->read;
     if (!any)
         note(limits, "no control group is visible");
@@ -360,9 +362,9 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
         free(walk);
 }
 
-/* ---- all of it ---- */
+/* ---- all limits ---- */
 
-/* The mask as /proc/self/status shows it, which may hold CPUs that went offline. */
+/* Parses the mask of /proc/self/status, which may hold CPUs that went offline. */
 static void read_mask(char *line, void *context)
 {
     static const char label[] = "Cpus_allowed_list:";
@@ -391,7 +393,7 @@ void odi_limits_read(const odi_source *source, odi_cgroups **kept, odi_limits *l
             odi_cpu_mask_intersect(&limits->cpus, &online);
     }
     limits->cpu_count = limits->affinity_count = odi_cpu_mask_count(&limits->cpus);
-    if (limits->cpu_count == 0) { /* no mask at all: whatever is online */
+    if (limits->cpu_count == 0) { /* no mask is known: use the online CPUs */
         note(limits, "the affinity mask is unknown");
         limits->cpus = online;
         limits->cpu_count = limits->online_count > 0 ? limits->online_count : 1;

@@ -1,4 +1,4 @@
-/* discover.c — from files to what odi_topology_build accepts. */
+/* discover.c — reads the machine's files into a description for odi_topology_build. */
 #include "topology/topology.h"
 
 #include <stdlib.h>
@@ -11,17 +11,18 @@ enum { UNKNOWN = -1, MOST_CACHES = 5, PAGE = 4096 };
 
 static const char NODE[] = "node", CPU[] = "cpu";
 
-/* What one discovery works in. */
+/* The working memory of one discovery. */
 typedef struct finder {
     const odi_source *source;
-    odi_cpu_mask list; /* the list at hand */
-    char text[PAGE];   /* the file at hand */
+    odi_cpu_mask list; /* the current list */
+    char text[PAGE];   /* the current file */
     int cpu_count, node_count;
     od_machine_node nodes[ODI_NODE_LIMIT];
     od_machine_cpu cpus[];
 } finder;
 
-/* Gives `value` to every CPU of the list at hand that has none yet; `field` is one of a CPU's numbers. */
+/* Sets a field to `value` for every CPU of the current list whose field is unknown. `field` is an offset in
+ * od_machine_cpu. */
 static void assign(finder *find, size_t field, int value)
 {
     for (int i = 0; i < find->cpu_count; i++) {
@@ -32,7 +33,7 @@ static void assign(finder *find, size_t field, int value)
     }
 }
 
-/* What a file says of the CPU or node of that number. */
+/* Reads a file of the CPU or node with that number; returns "" if it cannot be read. */
 static const char *read_text(finder *find, const char *kind, int id, const char *file)
 {
     char path[128];
@@ -52,8 +53,8 @@ static int read_number(finder *find, int cpu, const char *file)
     return end != text && value >= 0 && value <= INT32_MAX ? (int)value : UNKNOWN;
 }
 
-/* Reads the CPUs that share something with `cpu` into the list at hand. A list that leaves out
- * the CPU it was read for is not believed. */
+/* Reads the CPUs that share something with `cpu` into the current list. A list without that CPU is not
+ * trusted. */
 static void read_sharers(finder *find, int cpu, const char *file)
 {
     if (!odi_cpu_mask_parse(read_text(find, CPU, cpu, file), &find->list) ||
@@ -80,7 +81,7 @@ static void find_nodes(finder *find, const odi_limits *limits)
     if (find->node_count == 0)
         find->nodes[find->node_count++] = (od_machine_node){.whole = true};
     if (find->node_count == 1 && limits->online_count > limits->cpu_count)
-        find->nodes[0].whole = false; /* also where no node lists its CPUs */
+        find->nodes[0].whole = false; /* even if no node lists its CPUs */
     for (int i = 0; i < find->cpu_count; i++)
         find->cpus[i].node = find->cpus[i].node == UNKNOWN ? 0 : find->cpus[i].node;
 }
@@ -91,10 +92,10 @@ static void find_memory(finder *find, od_machine_node *node)
     const char *total = strstr(read_text(find, NODE, node->id, "meminfo"), label);
 
     if (total != NULL)
-        node->memory_bytes = strtoull(total + sizeof label - 1, NULL, 10) * 1024; /* it is in KiB */
+        node->memory_bytes = strtoull(total + sizeof label - 1, NULL, 10) * 1024; /* the file has KiB */
 }
 
-/* Siblings are read once per core: what one of them says holds for all. */
+/* Reads siblings once per core, because all siblings have the same list. */
 static void find_core(finder *find, const od_machine_cpu *cpu)
 {
     int package = read_number(find, cpu->id, "topology/physical_package_id");
@@ -104,7 +105,7 @@ static void find_core(finder *find, const od_machine_cpu *cpu)
     assign(find, offsetof(od_machine_cpu, package), package);
 }
 
-/* Read once per cache. */
+/* Reads each cache once. */
 static void find_cache(finder *find, const od_machine_cpu *cpu)
 {
     char file[64];
@@ -136,7 +137,7 @@ static bool read_distances(finder *find, int id, uint8_t *row)
     return at[strspn(at, " \n")] == '\0';
 }
 
-/* NULL when memory is short: then 10 and 20 have to do. */
+/* Returns NULL if an allocation fails; the distances are then 10 and 20. */
 static uint8_t *find_distances(finder *find)
 {
     size_t count = (size_t)find->node_count;

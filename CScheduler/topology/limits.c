@@ -29,8 +29,8 @@ odi_worker_advice odi_limits_workers(const odi_limits *limits, bool round_down, 
     return (odi_worker_advice){.workers = workers > 0 ? (int)workers : 1, .may_spin = full >= 2};
 }
 
-/* Whether the cpuset leaves less than the machine has. The kernel narrows affinity masks to
- * the cpuset by itself, so an equal count still means that the cpuset decided. */
+/* Whether the cpuset leaves fewer CPUs than the machine has. The kernel restricts affinity masks to the
+ * cpuset, so an equal count still means that the cpuset decided. */
 static bool cpuset_decides(const odi_limits *limits)
 {
     if (limits->cpuset_count == 0)
@@ -41,7 +41,7 @@ static bool cpuset_decides(const odi_limits *limits)
            limits->cpuset_count < limits->online_count;
 }
 
-/* The quota in CPUs with up to three decimals, always with a point, whatever the locale. */
+/* Prints the quota in CPUs with up to three decimals, always with a point, in any locale. */
 static void print_quota(const odi_limits *limits, char *text, size_t capacity)
 {
     int64_t part = limits->quota_us % limits->period_us * 1000 / limits->period_us;

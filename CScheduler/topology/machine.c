@@ -11,7 +11,7 @@
 enum { MOST_PLANNED = 65536 };
 
 typedef struct snapshot {
-    od_machine machine; /* what users see of it */
+    od_machine machine; /* the part that users see */
     odi_limits limits;
     odi_topology *topology;
 } snapshot;

@@ -13,13 +13,13 @@ static const char *const words[] = {
 
 enum { WORDS = sizeof words / sizeof words[0] };
 
-/* One node's part in a plan. */
+/* One node's share of the workers. */
 typedef struct share {
     int node;
     int64_t workers;
 } share;
 
-/* Compute nodes, each followed by the nearest one that is not in the line yet. */
+/* Orders the compute nodes: each is followed by the nearest node not listed yet. */
 static int line_up(const odi_topology *topology, share *line)
 {
     bool taken[ODI_NODE_LIMIT] = {false};
@@ -36,9 +36,9 @@ static int line_up(const odi_topology *topology, share *line)
     return count;
 }
 
-/* Deals out `amount` in proportion to weight, so much for each core and each CPU of a node,
- * `total` of all. Rounding at the running total (not node by node) makes the parts add up exactly;
- * and while the amount is at most the total weight, no part exceeds its weight. */
+/* Distributes `amount` in proportion to the nodes' weights, given per core and per CPU; `total` is their sum.
+ * Rounding the running total, not each node, makes the parts add up exactly. While the amount is at most the
+ * total weight, no part exceeds its weight. */
 static void deal(const odi_topology *topology, share *line, int count, int64_t amount,
                  int64_t total, int a_core, int a_cpu)
 {
@@ -54,8 +54,8 @@ static void deal(const odi_topology *topology, share *line, int count, int64_t a
     }
 }
 
-/* Cores first, on as few nodes as have enough of them; then the cores' other hardware
- * threads; then several workers for each CPU. */
+/* Distributes the workers: first over cores, on the fewest nodes that have enough; then over the cores' other
+ * hardware threads; then several workers per CPU. */
 static void share_out(const odi_topology *topology, share *line, int count, int workers)
 {
     int cores = 0, cpus = topology->cpu_count;
@@ -74,7 +74,7 @@ static void share_out(const odi_topology *topology, share *line, int count, int 
         deal(topology, line, count, workers, cpus, 0, 1);
 }
 
-/* The `nth` CPU of a node, all first threads before all second ones. */
+/* Returns the `nth` CPU of a node, all first hardware threads before all second ones. */
 static int nth_cpu(const odi_topology *topology, const od_machine_node *node, int64_t nth)
 {
     for (int thread = 0, seen = 0; seen < node->cpu_count; thread++) {
@@ -86,10 +86,10 @@ static int nth_cpu(const odi_topology *topology, const od_machine_node *node, in
                 return topology->cpus[i].id;
         }
     }
-    return -1; /* more workers than CPUs: this one shares the node */
+    return -1; /* more workers than CPUs: this worker shares the node */
 }
 
-/* Why the kernel is left to decide, or NULL: workers stay on their nodes. */
+/* Returns the reason to leave placement to the kernel, or NULL if workers should stay on their nodes. */
 static const char *against_pinning(const odi_topology *topology, const odi_limits *limits,
                                    int workers)
 {
@@ -101,7 +101,7 @@ static const char *against_pinning(const odi_topology *topology, const odi_limit
         if (topology->nodes[i].cpu_count > 0 && !topology->nodes[i].whole)
             return "some node is only partly for this process, so the kernel decides";
     }
-    /* Several such processes would all crowd on the first node. */
+    /* Several such processes would all use the first node. */
     if (workers < topology->core_count)
         return "fewer workers than cores share the machine, so the kernel decides";
     return NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 48 }; /* of a value that may be as long as the environment allows */
+enum { SHOWN = 48 }; /* a value may be as long as the environment allows; this part is shown */
 
 void odi_setting_show(const char *text, char *buffer, size_t capacity)
 {
@@ -21,7 +21,7 @@ bool odi_setting_integer(const char *name, const char *text, int lowest, int hig
                          char *problem, size_t capacity)
 {
     char *end, shown[SHOWN];
-    long number = strtol(text, &end, 10); /* too large a one becomes the largest */
+    long number = strtol(text, &end, 10); /* a number that is too large becomes the largest */
 
     if (*end == '\0' && (isdigit((unsigned char)*text) || *text == '-') && number >= lowest && number <= highest) {
         *value = (int)number;

@@ -20,8 +20,8 @@ static int by_place(const void *left, const void *right)
     return order != 0 ? order : compare(a->id, b->id);
 }
 
-/* Sorts the CPUs and gives cores, threads and caches their dense numbers. A core or a cache
- * that claims to span two nodes counts once on each. */
+/* Sorts the CPUs and numbers cores, threads and caches densely. A core or cache that claims to span two nodes
+ * counts once on each. */
 static void number_cpus(odi_topology *topology, od_machine_cpu *cpus)
 {
     int core = -1, l3 = -1;
@@ -63,7 +63,7 @@ static void fill_nodes(odi_topology *topology, const od_machine_node *described,
 
 odi_topology *odi_topology_build(const odi_topology *described)
 {
-    /* One block, widest alignment first: 8-byte nodes, 4-byte CPUs, then bytes. */
+    /* One allocation, in order of alignment: 8-byte nodes, 4-byte CPUs, then bytes. */
     size_t count = (size_t)described->node_count, pairs = count * count;
     size_t cpus_bytes = (size_t)described->cpu_count * sizeof(od_machine_cpu);
     odi_topology *topology =
