@@ -1,4 +1,4 @@
-/* branches.h — a tree of forks with a known answer, and waiting awake. */
+/* branches.h — a tree of forks with a known result, and a wait that does not sleep. */
 #ifndef SUPPORT_BRANCHES_H
 #define SUPPORT_BRANCHES_H
 
@@ -32,8 +32,8 @@ static inline void fib_branch(void *raw)
 
 enum { FIB_N = UNLESS_SANITIZED(27, 20), FIB = UNLESS_SANITIZED(196418, 6765) };
 
-/* Never asleep; and not for ever alone on its CPU, where the scheduling policy is a real-time one:
- * whoever sets `told` may wait for that CPU. */
+/* Waits without sleeping. It yields, because under a real-time policy the thread that sets `told` may wait
+ * for this CPU. */
 static inline void compute_until(atomic_int *told)
 {
     while (!atomic_load(told))

@@ -1,10 +1,10 @@
-/* check.h — what every test program includes first: cmocka, and which sanitizer watches.
+/* check.h — the first include of every test program: cmocka, and the active sanitizer.
  *
- * cmocka's assertions say which test is under way, so they belong to the main thread alone. Jobs
- * and threads count what they see, and the main thread asserts on the counts.
+ * cmocka's assertions use the current test, so only the main thread may call them. Jobs and threads count
+ * events, and the main thread asserts on the counts.
  *
- * What fails ends the program, with a look at its pools: whoever uses what stood on the failed test's stack
- * goes no further. A program's arguments are the tests that run, in that order; *, ? and [] are a shell's.
+ * A failure ends the program after a dump of its pools, because other threads may use the failed test's
+ * stack. The program's arguments are the tests to run, in that order, with the patterns *, ? and [].
  */
 #ifndef SUPPORT_CHECK_H
 #define SUPPORT_CHECK_H
@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-/* What a job, a thread or a double is given is another's to decide: not each has a use for it. */
+/* A job, thread or mock may ignore parameters that its caller defines. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #if defined(__has_feature)
@@ -42,7 +42,7 @@
 #define UNDER_ASAN 0
 #endif
 
-/* Large counts shrink under a sanitizer, which slows everything some ten times. */
+/* Large counts shrink under a sanitizer, which makes everything about 10× slower. */
 enum { SANITIZED = UNDER_TSAN || UNDER_ASAN };
 #define UNLESS_SANITIZED(full, reduced) (SANITIZED ? (reduced) : (full))
 
@@ -58,11 +58,12 @@ static inline void test_list(struct CMUnitTest test)
     tests_listed[tests_count++] = test;
 }
 
-/* What a program's tests are, in the order in which they are written; those of TEST_FIRST before the others. */
+/* A program's tests, in the order of their definitions; those of TEST_FIRST come before the others. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 #define TEST_WITH(name, before, after) TEST_LISTED(true, name, before, after, constructor) TEST_BODY(name)
 #define TEST_FIRST(name, before, after) TEST_LISTED(true, name, before, after, constructor(1000)) TEST_BODY(name)
-/* A sanitizer has an allocator, shadow memory and stacks of its own: of those this test says nothing. */
+/* For tests whose result means nothing under a sanitizer, which has its own allocator, shadow memory and
+ * stacks. */
 #define TEST_UNSANITIZED(name, before, after)                                             \
     TEST_LISTED(!SANITIZED, name, before, after, constructor) TEST_BODY(name)
 
@@ -75,21 +76,21 @@ static inline void test_list(struct CMUnitTest test)
             test_list((struct CMUnitTest){#name, name, before, after, NULL});             \
     }
 
-/* Support/dump.c. In every program that has pools. */
+/* Support/dump.c, which every program with pools contains. */
 extern __attribute__((weak)) void dump_pools(void);
 extern __attribute__((weak)) bool threads_left(void);
 
 static inline void dump_and_end(int what)
 {
     signal(SIGALRM, SIG_DFL);
-    alarm(10); /* a lock of theirs may be held for ever */
+    alarm(10); /* a lock of the pools may be held for ever */
     fflush(stdout);
     if (dump_pools != NULL)
         dump_pools();
     raise(what);
 }
 
-/* From now on `signal` ends the process only when its pools have been looked at. */
+/* Makes `signal` end the process only after a dump of its pools. */
 static inline void dump_before(int signal)
 {
     struct sigaction action = {.sa_handler = dump_and_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
@@ -97,7 +98,7 @@ static inline void dump_before(int signal)
     sigaction(signal, &action, NULL);
 }
 
-/* What fails, and a signal that ends the process, is an abort of cmocka's; a test that is skipped is none. */
+/* A failure, or a fatal signal, aborts through cmocka; a skipped test does not. */
 #undef skip
 #define skip() (unsetenv("CMOCKA_TEST_ABORT"), _skip(__FILE__, __LINE__))
 
@@ -111,7 +112,7 @@ static inline int run_tests_named(const char *program, const char *name)
         found = true;
         setenv("CMOCKA_TEST_ABORT", "1", true);
         if (_cmocka_run_group_tests(program, test, 1, NULL, NULL) != 0 || (threads_left != NULL && threads_left()))
-            abort(); /* a fixture says so, or it left its pool behind */
+            abort(); /* a fixture failed, or the test left a pool's threads */
     }
     if (!found)
         fprintf(stderr, "%s: there is no test %s\n", program, name);
@@ -131,7 +132,7 @@ static inline int run_listed(const char *program, int count, char **names)
 #define TEST_PROGRAM                                                                      \
     int main(int count, char **names) { return run_listed(__FILE__, count, names); }
 
-/* A forked child of a process with threads may start threads of its own: that is tested. */
+/* A forked child of a process with threads may start its own threads; tests rely on this. */
 #define CHILDREN_MAY_START_THREADS                                                        \
     const char *__tsan_default_options(void);                                             \
     const char *__tsan_default_options(void) { return "die_after_fork=0"; }

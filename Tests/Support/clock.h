@@ -1,5 +1,4 @@
-/* clock.h — waiting in tests: for a condition, with a limit so generous that only a hang
- * exceeds it. */
+/* clock.h — waits of tests for a condition, with a limit that only a hang exceeds. */
 #ifndef SUPPORT_CLOCK_H
 #define SUPPORT_CLOCK_H
 
@@ -12,10 +11,10 @@
 #define MILLISECONDS(n) ((n) * ODI_MILLISECOND)
 #define SECONDS(n) ((n) * ODI_SECOND)
 
-/* Longer than any machine is busy with something else. */
+/* Longer than any delay of a loaded machine. */
 #define HANG_NS SECONDS(20)
 
-/* Evaluates `condition` again and again until it holds. False: HANG_NS have passed. */
+/* Evaluates `condition` repeatedly until it holds. Returns false after HANG_NS. */
 #define COMES_TRUE(condition)                                                             \
     __extension__({                                                                       \
         int64_t give_up_ = odi_clock_now() + HANG_NS;                                     \
@@ -27,15 +26,14 @@
 
 #define assert_comes_true(condition) _assert_true(COMES_TRUE(condition), #condition, __FILE__, __LINE__)
 
-/* In a loop that takes a lock again and again: whoever waits for it has its permit, on a machine whose CPUs
- * are busy with something else too. */
+/* For a loop that takes a lock repeatedly: lets other threads get the lock on a machine with busy CPUs. */
 static inline void yield_now_and_then(int turn)
 {
     if (turn % 64 == 0)
         sched_yield();
 }
 
-/* A door that threads and jobs wait at, asleep, until the main thread opens it. */
+/* A door at which threads and jobs sleep until the main thread opens it. */
 typedef struct {
     atomic_int waiting;
     atomic_bool open;
@@ -48,7 +46,7 @@ static inline void gate_pass(gate *door)
         odi_clock_sleep(200 * ODI_MICROSECOND);
 }
 
-/* As a job. */
+/* The door as a job. */
 static inline void gate_job(void *door)
 {
     gate_pass(door);

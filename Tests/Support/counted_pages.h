@@ -1,5 +1,4 @@
-/* counted_pages.h — for a test that has a file of the engine in it: which pages that file has and has not given
- * back. */
+/* counted_pages.h — counts the pages that an engine file, included in a test, has allocated and not freed. */
 #ifndef SUPPORT_COUNTED_PAGES_H
 #define SUPPORT_COUNTED_PAGES_H
 

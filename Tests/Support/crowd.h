@@ -1,4 +1,4 @@
-/* crowd.h — how many are at one place at once, and the most there have been. */
+/* crowd.h — counts the threads inside a section, and their maximum. */
 #ifndef SUPPORT_CROWD_H
 #define SUPPORT_CROWD_H
 
@@ -11,7 +11,7 @@ typedef struct {
     atomic_ullong visits;
 } crowd;
 
-/* Nobody is inside. */
+/* Resets the counts; no thread may be inside. */
 static inline void crowd_begin(crowd *it)
 {
     atomic_store(&it->inside, 0);
@@ -32,7 +32,7 @@ static inline void crowd_leave(crowd *it)
     atomic_fetch_sub(&it->inside, 1);
 }
 
-/* As a job: comes, is counted and goes. */
+/* A job that enters, is counted, and leaves. */
 static inline void crowd_visit(void *raw)
 {
     crowd *it = raw;

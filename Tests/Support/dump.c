@@ -1,7 +1,8 @@
-/* dump.c — what each pool does, in a program that does not go on: its workers, and the queues that hold work.
- * An archive has this before pool/fork.c, which is in here for its list of pools.
+/* dump.c — prints the state of each pool in a program that hangs: its workers, and the queues with work. An
+ * archive has this object before pool/fork.c, which is included here for its list of pools.
  *
- * The locks that it takes may be held for ever: whoever asks does not wait long. */
+ * It takes locks that may be held for ever, so its caller limits the time.
+ */
 #include "pool/fork.c"
 
 #include "Support/pools.h"
@@ -32,7 +33,7 @@ static void dump_queues(od_pool *pool)
                 (unsigned long long)it->running);
 }
 
-/* Without the list's lock, which whoever has failed may hold. */
+/* Without the list's lock, which the failed thread may hold. */
 __attribute__((no_sanitize("thread"))) void dump_pools(void)
 {
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
@@ -43,8 +44,8 @@ __attribute__((no_sanitize("thread"))) void dump_pools(void)
     }
 }
 
-/* Whether a test has left a pool's threads behind. Those of one that was freed with a job stuck go when that is over;
- * the default pool's stay. */
+/* Whether a test has left threads of a pool. Threads of a pool that was freed with a stuck job end with that
+ * job; the default pool's threads stay. */
 bool threads_left(void)
 {
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {

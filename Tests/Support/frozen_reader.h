@@ -1,4 +1,4 @@
-/* frozen_reader.h — a thread that stays in a read section: what is retired meanwhile is kept. */
+/* frozen_reader.h — a thread that stays in a read section, so that retired objects are kept. */
 #ifndef SUPPORT_FROZEN_READER_H
 #define SUPPORT_FROZEN_READER_H
 
@@ -22,7 +22,7 @@ static inline void *stay_in_a_read_section(void *door)
     return NULL;
 }
 
-/* It is there when this returns. */
+/* Returns when the thread is inside the read section. */
 static inline void freeze_a_reader(frozen_reader *it)
 {
     it->door = (gate){0};

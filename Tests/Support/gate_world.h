@@ -1,10 +1,12 @@
-/* gate_world.h — three gates, each the next one's child, and who comes to them: a world that is one plain
- * value, so that all its states can be visited. Who may enter is decided by the engine's own job/gate.h;
- * this is what an owner does beside: its lines, and who sleeps.
+/* gate_world.h — a model of three gates in a chain, and the threads and closures that enter them. The model
+ * is one plain value, so that a test can visit all its states.
  *
- * Gate 0 is on gate 1, and that on gate 2, whose drainers come from a pool that has threads enough. An
- * actor is a closure (submitted to a gate, and run by a drainer of it) or a thread. Each step is one
- * critical section of the engine's, or the end of a body.
+ * The engine's own job/gate.h decides about admission. This file models the other parts of a queue: its wait
+ * queues and its sleeping threads.
+ *
+ * Gate 0 targets gate 1, which targets gate 2, whose drainers come from a pool with enough threads. An actor
+ * is a closure (submitted to a gate and run by its drainer) or a thread. Each step is one critical section of
+ * the engine, or the end of a closure.
  */
 #ifndef SUPPORT_GATE_WORLD_H
 #define SUPPORT_GATE_WORLD_H
@@ -19,15 +21,15 @@ typedef enum { BODY, BARRIER, SYNC, SYNC_BARRIER, SUSPENDS, WIDENS, NARROWS, CAN
 
 typedef struct {
     deed deed;
-    int8_t home; /* a closure of this gate's; NOBODY: a thread */
+    int8_t home; /* the gate of a closure; NOBODY: a thread */
     int8_t onto; /* the gate that it syncs onto, suspends, … */
-    bool later;  /* a closure that is submitted at any time; the others stand in line already */
+    bool later;  /* a closure that may be submitted at any time; the others wait in a queue from the start */
 } actor_plan;
 
-/* What a scenario consists of: constant while it is explored. */
+/* A scenario: constant while it is explored. */
 typedef struct {
     int32_t width[GATES]; /* 0: unlimited, with two workers */
-    bool outside; /* what the pool was given before the root was closed is still there */
+    bool outside; /* jobs that went to the pool before the root was closed are not finished */
     int actors;
     actor_plan plan[ACTORS];
 } gate_plan;
@@ -36,44 +38,44 @@ typedef enum { NEW, IN_LINE, LENDS, ASKS, SLEEPS, TAKES_BACK, RETURNS, RUNS, LEA
 
 typedef struct {
     uint8_t stage;
-    int8_t wants;       /* the gate whose permit it wants next, or gives up next */
-    int8_t level;       /* the gate that it looks at while it earmarks and takes back */
-    uint8_t overridden; /* a bit for each gate whose permit it holds and has brought an earmark for */
-    uint8_t entered; /* gates that it has entered itself; a closure is in its drainer's, too */
-    bool called;    /* the permit, or its own one, is the actor's: it may go on */
+    int8_t wants;       /* the gate whose permit it takes or returns next */
+    int8_t level;       /* the gate that it reaches while it earmarks permits and gets them back */
+    uint8_t overridden; /* a bit per gate whose permit it has earmarked */
+    uint8_t entered; /* gates that it has entered; a closure is also in its drainer's gates */
+    bool called;    /* it has got a permit and may continue */
 } actor;
 
-enum { ACTIVATION = ACTORS }; /* in a line: of the gate's child */
+enum { ACTIVATION = ACTORS }; /* in a wait queue: a drain request of the gate's child */
 typedef struct {
     int8_t count, at[LINE];
 } line;
 
 typedef struct {
     odi_gate gate;
-    line line, ahead; /* what a permit, and what an earmarked one is for */
+    line line, ahead; /* entries for ordinary permits, and for earmarked ones */
     line returning;
-    int8_t drainers_waiting; /* drainers that no worker runs */
-    int8_t unsent;           /* activations that an earlier step has called for */
-    int8_t awaited;          /* holders of the parent's that wait for a permit in it */
+    int8_t drainers_waiting; /* called drainers that no worker runs */
+    int8_t unsent;           /* drain requests that an earlier step has called for */
+    int8_t awaited;          /* holders of the parent's permits that wait for a permit of this gate */
 } owner;
 
 typedef struct {
     bool there, comes_up;
-    int8_t gate;    /* that it serves, inside of those above it */
-    int8_t closure; /* that it runs */
+    int8_t gate;    /* the gate that it serves, inside the gates above it */
+    int8_t closure; /* the closure that it runs */
 } drainer;
 
 typedef struct {
     owner owners[GATES];
     actor actors[ACTORS];
     drainer drainers[DRAINERS];
-    int8_t pool; /* activations of the root */
+    int8_t pool; /* drain requests of the root */
     bool outside;
 } world;
 
 static const gate_plan *plan;
 
-/* ---- lines ---- */
+/* ---- wait queues ---- */
 
 static inline void append(line *where, int who)
 {
@@ -86,7 +88,7 @@ static inline int take_at(line *where, int place)
     int who = where->at[place];
 
     memmove(&where->at[place], &where->at[place + 1], (size_t)(where->count - place - 1));
-    where->at[--where->count] = 0; /* one state, one value */
+    where->at[--where->count] = 0; /* so that equal states have equal values */
     return who;
 }
 
@@ -99,13 +101,13 @@ static inline bool is_barrier(const world *now, int who, int gate)
 {
     if (who == ACTIVATION)
         return false;
-    if (is_caller(who)) /* its barrier is of the gate that it syncs onto, not of those above */
+    if (is_caller(who)) /* its barrier applies to the gate that it syncs onto, not to those above */
         return plan->plan[who].deed == SYNC_BARRIER && plan->plan[who].onto == gate &&
                now->actors[who].stage != OVER && plan->plan[who].home != gate;
     return plan->plan[who].deed == BARRIER;
 }
 
-/* What stands in the parent's line for the child's sake. */
+/* Whether an entry of the parent's wait queue belongs to the child. */
 static inline bool is_of_child(const world *now, int who, int parent)
 {
     return who == ACTIVATION ||
@@ -123,7 +125,7 @@ static inline void move_childs(world *now, int parent, line *from, line *to)
     }
 }
 
-/* ---- the owner's part ---- */
+/* ---- the queue's part ---- */
 
 static inline odi_front front_of(const world *now, int gate, int own)
 {
@@ -181,7 +183,7 @@ static inline void send(world *now, int gate)
     settle(now, gate + 1);
 }
 
-/* The next, for who holds a permit. NOBODY: nothing may be taken. */
+/* Takes the next entry for a holder of a permit. Returns NOBODY if no entry may be taken. */
 static inline int take_next(world *now, int gate, bool callers)
 {
     owner *it = &now->owners[gate];
@@ -196,7 +198,7 @@ static inline int take_next(world *now, int gate, bool callers)
     if (!odi_gate_may_take(&it->gate) || it->line.count == 0 || front == ODI_FRONT_HELD ||
         (callers && !is_caller(it->line.at[0])))
         return NOBODY;
-    if (callers && plan->plan[it->line.at[0]].home == gate) /* a closure, not a caller here */
+    if (callers && plan->plan[it->line.at[0]].home == gate) /* a closure, not a caller of this gate */
         return NOBODY;
     odi_gate_take(&it->gate, front);
     return take_at(&it->line, 0);
@@ -303,7 +305,7 @@ static inline bool exclusive_at(int who, int gate)
     return plan->plan[who].deed == SYNC_BARRIER && plan->plan[who].onto == gate;
 }
 
-/* It has the permit that it wanted, and goes on to the next gate, or is inside. */
+/* Called when it has got the permit: it continues to the next gate, or is inside. */
 static inline void goes_on(world *now, int who)
 {
     actor *it = &now->actors[who];
@@ -347,7 +349,7 @@ static inline bool take_back(world *now, int who)
     return comes;
 }
 
-/* One section of odi_queue_wait_for_permit and what is around it. */
+/* One critical section of odi_queue_wait_for_permit and of its callers. */
 static inline bool sync_step(world *now, int who)
 {
     actor *it = &now->actors[who];
@@ -364,7 +366,7 @@ static inline bool sync_step(world *now, int who)
             own = &now->owners[onto];
         }
         /* fall through */
-    case ASKS: /* at once, or it earmarks first: `level` goes on from `wants` outwards */
+    case ASKS: /* enters immediately, or first earmarks its permits, from `wants` outwards by `level` */
         if (it->level == it->wants) {
             if (odi_gate_enter(&own->gate, exclusive_at(who, it->wants), own->line.count == 0)) {
                 goes_on(now, who);
@@ -410,7 +412,7 @@ static inline bool sync_step(world *now, int who)
         else if (!take_back(now, who))
             it->stage = RETURNS;
         return true;
-    case RUNS: /* the targets' permits are given up first, outwards, and then its own */
+    case RUNS: /* returns the targets' permits first, outwards, and then its own */
         it->stage = LEAVES;
         it->wants = (int8_t)(onto + 1);
         return true;
@@ -437,7 +439,7 @@ static inline bool sync_step(world *now, int who)
     }
 }
 
-/* ---- the others ---- */
+/* ---- other actors ---- */
 
 static inline void cancel(world *now, int gate)
 {
@@ -495,7 +497,7 @@ static inline bool actor_step(world *now, int who)
     return true;
 }
 
-/* ---- the world ---- */
+/* ---- the model ---- */
 
 enum { STEPS = ACTORS + DRAINERS + GATES + 2 };
 
@@ -520,7 +522,7 @@ static inline void world_begin(world *now)
         now->actors[who].stage = OVER;
 }
 
-/* Does one step, if it is possible now. */
+/* Performs one step, if it is possible now. */
 static inline bool world_step(world *now, int step)
 {
     if (step < ACTORS)
@@ -537,7 +539,7 @@ static inline bool world_step(world *now, int step)
         return may;
     }
     step -= GATES;
-    if (step == 0) { /* a worker comes for what the pool has */
+    if (step == 0) { /* a worker takes a drain request from the pool */
         int free = 0;
 
         while (free < DRAINERS && now->drainers[free].there)
@@ -556,10 +558,10 @@ static inline bool world_step(world *now, int step)
     return true;
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
-/* Who runs inside of a gate, a bit for each. Who sleeps in a sync onto a child has its permit, and is not
- * among them. *barrier: one of them runs alone. */
+/* Returns the actors that run inside a gate, a bit each. An actor that sleeps in a sync onto a child has lent
+ * its permit and does not count. *barrier: one of them is a barrier. */
 static inline unsigned inside(const world *now, int gate, bool *barrier)
 {
     unsigned all = 0;
@@ -581,7 +583,7 @@ static inline unsigned inside(const world *now, int gate, bool *barrier)
     return all;
 }
 
-/* Who has a permit. */
+/* Returns the number of permits held. */
 static inline int holders(const world *now, int gate)
 {
     int count = now->owners[gate].drainers_waiting;
@@ -601,7 +603,7 @@ static inline int holders(const world *now, int gate)
     return count;
 }
 
-/* What is wrong with a step: somebody has begun who may not have. */
+/* Returns the fault of a step, in which an actor has begun that must not, or NULL. */
 static inline const char *fault_between(const world *before, const world *now)
 {
     for (int gate = 0; gate < GATES; gate++) {

@@ -1,5 +1,5 @@
-/* held_worker.h — one worker and no spare, held at a gate while the scene is set: in which order it runs
- * what was submitted is exact then. Jobs are letters. */
+/* held_worker.h — a pool with one worker and no spare, held at a door while a test prepares its jobs. The
+ * order in which the worker then runs the jobs is exact. Jobs are letters. */
 #ifndef SUPPORT_HELD_WORKER_H
 #define SUPPORT_HELD_WORKER_H
 
@@ -54,8 +54,8 @@ static inline void flood_the_middle(void)
         od_pool_submit(scene.pool, OD_BAND_DEFAULT, note, (void *)(uintptr_t)'d');
 }
 
-/* Opens the gate and takes the queue down. `order` is what ran, without the middle band's jobs:
- * the first `before` letters before all of these, the others after them. */
+/* Opens the door, checks the order and releases the queue. `order` lists the letters that ran, without the
+ * default band's jobs. The first `before` letters ran before all of those jobs, the others after them. */
 static inline void assert_order(od_queue *queue, const char *order, size_t before)
 {
     char expected[MOST_LETTERS + 1] = "";
@@ -63,7 +63,7 @@ static inline void assert_order(od_queue *queue, const char *order, size_t befor
 
     gate_open(&scene.door);
     assert_comes_true((size_t)atomic_load(&scene.ran) == DEFAULTS + letters);
-    assert_true(od_queue_wait(queue, HANG_NS)); /* not before: it would override */
+    assert_true(od_queue_wait(queue, HANG_NS)); /* not earlier, because a wait overrides bands */
     memcpy(expected, order, before);
     memset(expected + before, 'd', DEFAULTS);
     memcpy(expected + before + DEFAULTS, order + before, letters - before);
@@ -71,7 +71,7 @@ static inline void assert_order(od_queue *queue, const char *order, size_t befor
     od_queue_release(queue);
 }
 
-/* Whether what a raise gives has come to the pool, in the first thread's band. */
+/* Whether a raise's drain request has reached the pool in the waiter's band. */
 static inline bool a_pass_waits(void)
 {
     return odi_injector_size(

@@ -1,4 +1,4 @@
-/* idle_token.h — whether an event count's token is out: what its word has above the sleepers. */
+/* idle_token.h — whether an event count's search token is taken: its word then has more than the sleepers. */
 #ifndef IDLE_TOKEN_H
 #define IDLE_TOKEN_H
 

@@ -1,4 +1,4 @@
-/* looks.h — looks into a queue. What is read there is read under the lock that its writers hold. */
+/* looks.h — reads the inner state of a queue, under the lock that its writers hold. */
 #ifndef SUPPORT_LOOKS_H
 #define SUPPORT_LOOKS_H
 
@@ -9,7 +9,7 @@
 #include "worker/run.h"
 #include "os/thread.h"
 
-/* The value of `expression` under the lock. */
+/* Returns the value of `expression`, read under the lock. */
 #define LOCKED(guard, expression)                                                         \
     __extension__({                                                                       \
         odi_lock *guard_ = (guard);                                                       \
@@ -19,7 +19,7 @@
         seen_;                                                                            \
     })
 
-/* How many stand in the list from `first` on, by their `next`, which the lock protects. */
+/* Returns the length of the list from `first`, linked by `next`; the lock protects the list. */
 #define COUNT_OF(guard, first, next)                                                      \
     __extension__({                                                                       \
         odi_lock *guard_ = (guard);                                                       \
@@ -31,16 +31,16 @@
         count_;                                                                           \
     })
 
-/* Threads that wait for the end of what is watched. */
+/* Returns the number of threads that wait for the end of the watched set. */
 static inline int waiters_of(odi_watch *watch)
 {
     return COUNT_OF(&watch->lock, watch->waiters, next);
 }
 
-/* The value of `expression` while nobody changes the queue's line. */
+/* Returns the value of `expression`, read under the queue's lock. */
 #define LOOK(queue, expression) LOCKED(&(queue)->watch.lock, expression)
 
-/* Workers that are known to wait. */
+/* Returns the number of workers that are known to wait. */
 static inline int blocked_in(od_pool *pool)
 {
     return LOCKED(&pool->team.lock, pool->team.blocked);
@@ -51,7 +51,7 @@ static inline int32_t running_in(od_queue *queue)
     return LOOK(queue, queue->gate.held);
 }
 
-/* Entries of the line, callers too; the inbox's are a hint. */
+/* Returns the number of waiting entries, callers included; the inbox's part is a hint. */
 static inline uint32_t waiting_in(od_queue *queue)
 {
     return LOOK(queue, odi_queue_waiting(queue));
@@ -62,14 +62,14 @@ static inline uint32_t barriers_in(od_queue *queue)
     return LOOK(queue, queue->gate.barriers);
 }
 
-/* Holders that have earmarked their permits. */
+/* Returns the number of holders that have earmarked their permits. */
 static inline int32_t away_from(od_queue *queue)
 {
     return LOOK(queue, queue->gate.earmarks);
 }
 
-/* Whether somebody waits for the queue or group whose watch this is, and thread `id` sleeps there: nobody else
- * has a lock that it could sleep for, once this one is released. */
+/* Whether a thread waits at the watch of this queue or group, and thread `id` sleeps there. The lock is
+ * released, so `id` cannot sleep for it. */
 static inline bool sleeps_at(odi_watch *watch, int id)
 {
     return LOCKED(&watch->lock, watch->waiters != NULL) && odi_thread_sleeps(id) != 0;

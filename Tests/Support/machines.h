@@ -1,4 +1,4 @@
-/* machines.h — made-up machines for tests. */
+/* machines.h — invented machines for tests. */
 #ifndef SUPPORT_MACHINES_H
 #define SUPPORT_MACHINES_H
 
@@ -8,9 +8,9 @@
 #include "topology/limits.h"
 #include "topology/topology.h"
 
-/* `nodes` nodes of `cores` cores of `threads` hardware threads each, every node as far from every other. CPU
- * ids run over all first threads, then all second threads, as firmware usually numbers them. Not live: plans
- * from it pin nothing. NULL when memory is short. */
+/* Returns a machine of `nodes` nodes with `cores` cores of `threads` hardware threads each, with equal
+ * distances. CPU ids run over all first threads, then all second threads, as firmware usually numbers them.
+ * The machine is not live, so its plans pin no thread. Returns NULL if an allocation fails. */
 static inline odi_topology *machine_of(int nodes, int cores, int threads)
 {
     int count = nodes * cores * threads;
@@ -31,7 +31,7 @@ static inline odi_topology *machine_of(int nodes, int cores, int threads)
     return topology;
 }
 
-/* Limits of a process that may use exactly these CPUs and has no quota. */
+/* Sets limits for a process that may use exactly these CPUs and has no quota. */
 static inline void limits_of(const odi_cpu_mask *cpus, odi_limits *limits)
 {
     memset(limits, 0, sizeof *limits);

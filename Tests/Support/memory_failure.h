@@ -1,5 +1,5 @@
-/* memory_failure.h — memory that cannot be had, at a moment that the test chooses. One file of a
- * program includes it. */
+/* memory_failure.h — makes allocations fail at a moment that the test chooses. Exactly one file of a program
+ * includes it. */
 #ifndef SUPPORT_MEMORY_FAILURE_H
 #define SUPPORT_MEMORY_FAILURE_H
 
@@ -11,16 +11,16 @@
 
 #include "Support/check.h"
 
-/* Allocations that still succeed; below zero: all do. */
+/* Number of allocations that still succeed; negative: all succeed. */
 static atomic_int grants = -1;
 
-/* Those that fail then, after which all succeed again; below zero: each does. */
+/* Number of allocations that then fail before all succeed again; negative: all fail. */
 static atomic_int refusals = -1;
 
-/* Those of calloc and realloc count as well: with them what the C library allocates for a thread. */
+/* Whether calloc and realloc count too, which includes the C library's allocations for a thread. */
 static atomic_bool of_every_kind;
 
-/* A sanitizer's allocator is its own: there this program does without. */
+/* A sanitizer has its own allocator, so these tests do not run there. */
 #if !UNDER_TSAN && !UNDER_ASAN
 
 static bool refused(void)

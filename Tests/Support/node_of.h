@@ -1,4 +1,4 @@
-/* node_of.h — where a page lies, and what libnuma says of a node. */
+/* node_of.h — the NUMA node of a page, and the CPUs that libnuma reports for a node. */
 #ifndef SUPPORT_NODE_OF_H
 #define SUPPORT_NODE_OF_H
 
@@ -9,7 +9,7 @@
 #include "os/affinity.h"
 #include "os/numa.h"
 
-/* The node that holds the page at `address` (touch it first), or -1. */
+/* Returns the node that holds the page at `address` (touch it first), or -1. */
 static inline int node_of(const void *address)
 {
     int node = -1;
@@ -20,7 +20,7 @@ static inline int node_of(const void *address)
     return node;
 }
 
-/* The CPUs of a node. False where there is none of that number. */
+/* Reads the CPUs of a node. Returns false if the node does not exist. */
 static inline bool cpus_on_node(int node, odi_cpu_mask *cpus)
 {
     odi_cpu_mask_clear(cpus);

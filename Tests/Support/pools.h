@@ -1,4 +1,4 @@
-/* pools.h — pools for tests: deques' indices begin next to the wrap, in every one. */
+/* pools.h — pools for tests. Their deque indices start next to the wraparound. */
 #ifndef SUPPORT_POOLS_H
 #define SUPPORT_POOLS_H
 
@@ -40,13 +40,13 @@ static inline od_pool_options options_for(int workers)
     return options;
 }
 
-/* A pool of so many workers, unpinned. */
+/* Returns a pool with this number of unpinned workers. */
 static inline od_pool *pool_of(int workers)
 {
     return pool_with(options_for(workers), (odi_pool_world){0});
 }
 
-/* Its workers are all the threads that there are. */
+/* Returns a pool without spares, so its workers are its only threads. */
 static inline od_pool *pool_without_spares(int workers)
 {
     od_pool_options options = options_for(workers);
@@ -55,8 +55,8 @@ static inline od_pool *pool_without_spares(int workers)
     return pool_with(options, (odi_pool_world){0});
 }
 
-/* One worker and no spare, on one node wherever this is: what waits behind a job waits, and bands come
- * in their order, which across nodes they do not. */
+/* Returns a pool with one worker, no spare and one node on any machine. A job behind another waits, and bands
+ * run in order; neither holds across nodes. */
 static inline od_pool *lone_worker(void)
 {
     od_pool_options options = options_for(1);
@@ -80,7 +80,7 @@ static inline uint64_t all_done(od_pool *pool)
     return metrics.executed + metrics.cancelled;
 }
 
-/* Whether no worker is inside a job: what the last ones used may go. */
+/* Whether no worker is inside a job, so that data of the last jobs may be freed. */
 static inline bool nothing_runs(od_pool *pool)
 {
     bool nothing = true;
@@ -93,8 +93,8 @@ static inline bool nothing_runs(od_pool *pool)
     return nothing;
 }
 
-/* Whether all threads of a stopped pool have left: nothing begins any more, and nothing that ran submits. One that
- * lost its CPU between taking a job and beginning it is in no job, and may begin it after the stop. */
+/* Whether all threads of a stopped pool have ended, so that no job begins or submits. A worker that was
+ * preempted between taking and beginning a job is in no job, and may begin it after the stop. */
 static inline bool all_have_gone(od_pool *pool)
 {
     odi_lock_acquire(&pool->team.lock);
@@ -103,7 +103,7 @@ static inline bool all_have_gone(od_pool *pool)
     return gone;
 }
 
-/* Workers that have a thread, the ones on the bench too. */
+/* Returns the number of workers with a thread, parked spares included. */
 static inline int workers_present(od_pool *pool)
 {
     odi_lock_acquire(&pool->team.lock);
@@ -112,8 +112,8 @@ static inline int workers_present(od_pool *pool)
     return present;
 }
 
-/* Whether so many workers at least sleep for want of work: they are counted as sleepers, which comes before their
- * last look at what there is, and in the kernel, where that can be told. */
+/* Whether at least this many workers sleep without work. They count as sleepers, which precedes their last
+ * check, and sleep in the kernel if that is known. */
 static inline bool idle_ones_sleep(od_pool *pool, int workers)
 {
     int sleepers = 0, in_kernel = 0;
@@ -140,7 +140,7 @@ static inline void assert_report(const od_stop_report *report, uint64_t ran, uin
     assert_int_equal(report->stuck, stuck);
 }
 
-/* What a stop says that ends in time or at its deadline. */
+/* Asserts the report of a stop that ends in time or at its deadline. */
 static inline void assert_stop(od_pool *pool, int64_t deadline_ns, uint64_t ran, uint64_t cancelled, uint64_t stuck)
 {
     od_stop_report report;
@@ -159,7 +159,7 @@ static inline void no_job(void *unused)
 {
 }
 
-/* ---- what tests do all the time ---- */
+/* ---- common operations ---- */
 
 static inline void submit_many(od_pool *pool, int jobs, void (*function)(void *), void *context)
 {
@@ -167,8 +167,8 @@ static inline void submit_many(od_pool *pool, int jobs, void (*function)(void *)
         od_pool_submit(pool, OD_BAND_DEFAULT, function, context);
 }
 
-/* What could run by now has run: twice, jobs of the lowest band that came later have, on workers that look for
- * all others first, however slow the machine is. For tests of what does not run yet. */
+/* Waits until all jobs that can run have run. Twice it submits jobs of the lowest band, which workers take
+ * after all others, and waits for them. For tests of jobs that must not run yet. */
 static inline bool all_has_run_that_can(od_pool *pool)
 {
     enum { JOBS = 64 };
@@ -196,7 +196,7 @@ static inline void run_in(od_queue *queue, void (*function)(void *), void *conte
     assert_true(od_queue_wait(queue, HANG_NS));
 }
 
-/* On the calling thread, inside the queue. */
+/* Calls the function on the calling thread, in a sync of the queue. */
 static inline void run_synced(od_queue *queue, void (*function)(void *), void *context)
 {
     od_scope scope;
@@ -206,28 +206,28 @@ static inline void run_synced(od_queue *queue, void (*function)(void *), void *c
     od_queue_sync_end(&scope);
 }
 
-/* When this returns a worker waits at the gate. */
+/* Returns when a worker waits at the door. */
 static inline void hold_a_worker(od_pool *pool, gate *door)
 {
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, door);
     assert_comes_true(atomic_load(&door->waiting) == 1);
 }
 
-/* When this returns a job of the queue waits at the gate. */
+/* Returns when a job of the queue waits at the door. */
 static inline void hold_a_job(od_queue *queue, gate *door)
 {
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, door);
     assert_comes_true(atomic_load(&door->waiting) == 1);
 }
 
-/* All that was submitted to it has ended, and the queue may go. */
+/* Waits for the queue's jobs and releases the queue. */
 static inline void end_queue(od_queue *queue)
 {
     assert_true(od_queue_wait(queue, HANG_NS));
     od_queue_release(queue);
 }
 
-/* Of the queues NULL is the last. */
+/* `queues` ends with NULL. */
 static inline void wait_for_all(od_queue **queues)
 {
     for (; *queues != NULL; queues++)
@@ -243,7 +243,7 @@ static inline void release_all(od_queue **queues)
 #define wait_for_queues(...) wait_for_all((od_queue *[]){__VA_ARGS__, NULL})
 #define release_queues(...) release_all((od_queue *[]){__VA_ARGS__, NULL})
 
-/* The queues may go, and their pool's threads have ended. */
+/* Releases the queues and frees the pool, whose threads have then ended. */
 #define end_pool(pool, ...)                                                               \
     do {                                                                                  \
         release_queues(__VA_ARGS__);                                                      \

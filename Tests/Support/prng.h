@@ -1,4 +1,4 @@
-/* prng.h — the random choices of one thread of a test, from the run's seed. */
+/* prng.h — random choices of one thread of a test, derived from the run's seed. */
 #ifndef SUPPORT_PRNG_H
 #define SUPPORT_PRNG_H
 
@@ -15,13 +15,13 @@ static inline prng prng_for(uint64_t seed, uint64_t stream)
     return (prng){odi_rng_seed(seed ^ (stream + 1) * 0x9e3779b97f4a7c15u)};
 }
 
-/* Below `bound`. */
+/* Returns a number below `bound`. */
 static inline uint32_t prng_below(prng *it, uint32_t bound)
 {
     return odi_rng_below(&it->state, bound);
 }
 
-/* Once in `chances` times. */
+/* Returns true once in `chances` calls on average. */
 static inline bool prng_one_in(prng *it, uint32_t chances)
 {
     return prng_below(it, chances) == 0;

@@ -1,5 +1,4 @@
-/* process.h — what the kernel says about this process, and running a piece of a test in a
- * process of its own. */
+/* process.h — kernel figures of this process, and parts of a test in a child process. */
 #ifndef SUPPORT_PROCESS_H
 #define SUPPORT_PROCESS_H
 
@@ -12,7 +11,7 @@
 
 #include "Support/check.h"
 
-/* ---- figures ---- */
+/* ---- kernel figures ---- */
 
 static inline int thread_count(void)
 {
@@ -31,15 +30,15 @@ static inline void *no_thread_body(void *unused)
     return unused;
 }
 
-/* Under the emulator of another processor, which has a thread of its own. */
+/* The emulator of another processor has one thread of its own. */
 #ifdef EMULATED
 #define UNDER_EMULATOR 1
 #else
 #define UNDER_EMULATOR 0
 #endif
 
-/* What thread_count() says when no thread of ours is there: TSan starts one of its own with
- * the first. */
+/* Returns the value of thread_count() without threads of the test. ThreadSanitizer starts a thread with the
+ * first one. */
 static inline int threads_at_rest(void)
 {
     pthread_t thread;
@@ -49,7 +48,7 @@ static inline int threads_at_rest(void)
     return 1 + UNDER_TSAN + UNDER_EMULATOR;
 }
 
-/* The number behind "name:" in /proc/self/status, or -1. */
+/* Returns the number behind "name:" in /proc/self/status, or -1. */
 static inline long status_field(const char *name)
 {
     FILE *file = fopen("/proc/self/status", "r");
@@ -70,22 +69,22 @@ static inline long resident_kib(void)
     return status_field("VmRSS");
 }
 
-/* CPU time of the whole process, and its context switches, the calling thread's included. */
+/* Returns the CPU time of the process in µs. */
 static inline int64_t cpu_microseconds(const struct rusage *usage)
 {
     return (int64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
            usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
 }
 
-/* ---- children ---- */
+/* ---- child processes ---- */
 
 typedef struct {
-    int status;      /* as from waitpid */
-    char said[8192]; /* what it wrote to stderr, beginning */
+    int status;      /* as returned by waitpid */
+    char said[8192]; /* the beginning of its output on stderr */
 } outcome;
 
-/* Runs body(argument) in a forked child, whose stderr is kept. The child's exit status is 0
- * when body returns. `limit_s` seconds later it is killed. */
+/* Runs body(argument) in a forked child and records its stderr. The child's exit status is 0 if body returns.
+ * The child is killed after `limit_s` seconds. */
 static inline outcome in_a_child(void (*body)(void *), void *argument, unsigned limit_s)
 {
     outcome result = {0};
@@ -100,9 +99,9 @@ static inline outcome in_a_child(void (*body)(void *), void *argument, unsigned 
         close(ends[0]);
         dup2(ends[1], STDERR_FILENO);
         close(ends[1]);
-        signal(SIGABRT, SIG_DFL); /* it may be meant to */
+        signal(SIGABRT, SIG_DFL); /* the child may abort intentionally */
         signal(SIGALRM, SIG_DFL);
-        if (!UNDER_TSAN) /* which keeps a signal until the thread's next call */
+        if (!UNDER_TSAN) /* ThreadSanitizer delays a signal until the thread's next call */
             dump_before(SIGALRM);
         alarm(limit_s);
         struct rlimit no_core = {0, 0};
@@ -135,7 +134,7 @@ static inline void child_fails(const char *condition, const char *file, int line
     _exit(1);
 }
 
-/* Ends a child with a line that names the broken expectation, and a look at its pools. */
+/* Ends a child with a line that names the failed expectation, and a dump of its pools. */
 #define child_expects(condition) ((condition) ? (void)0 : child_fails(#condition, __FILE__, __LINE__))
 
 #define assert_child_succeeds(body, argument)                                             \
@@ -146,7 +145,7 @@ static inline void child_fails(const char *condition, const char *file, int line
         assert_int_equal(it_.status, 0);                                                  \
     } while (0)
 
-/* The child broke a promise: it aborted with a sentence that has `part` in it. */
+/* Asserts that the child aborted with a sentence that contains `part`. */
 #define assert_child_traps(body, argument, part)                                          \
     do {                                                                                  \
         outcome it_ = in_a_child((body), (argument), 60);                                 \

@@ -1,4 +1,4 @@
-/* queues.h — a pool of three for each test of a queue, and what such tests do all the time. */
+/* queues.h — a pool of three workers for each queue test, and common operations of these tests. */
 #ifndef SUPPORT_QUEUES_H
 #define SUPPORT_QUEUES_H
 
@@ -12,7 +12,7 @@
 
 static od_pool *pool;
 
-/* What many of them try. */
+/* Widths that many tests try. */
 static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
@@ -57,20 +57,20 @@ static inline od_queue *inactive_queue(int32_t width, const char *label)
     return queue_with((od_queue_options){.width = width, .label = label, .inactive = true});
 }
 
-/* Whether its memory serves again. What was given back last serves first, and others may be given back
- * after it: those that are taken are kept until it has come. */
+/* Whether the queue's memory is reused. The memory released last is reused first, and other queues may be
+ * released after it. The taken queues are kept until its memory appears. */
 static inline bool serves_again(od_queue *queue)
 {
     enum { ALL = 100000 };
     static od_queue *taken[ALL];
-    static int many = 1000; /* more each time: what this thread gives back it takes first */
+    static int many = 1000; /* grows each time, because this thread first takes what it released */
     bool came = false;
     int count = 0;
 
     assert_true((many += 64) <= ALL);
     while (!came && count < many) {
         taken[count] = queue_of(2);
-        assert_null(od_queue_context(taken[count])); /* whatever its last one adopted */
+        assert_null(od_queue_context(taken[count])); /* not the context of the memory's previous queue */
         came = taken[count++] == queue;
     }
     while (count > 0)

@@ -1,5 +1,6 @@
-/* recording.h — a machine's files in one text: Tests/Fixtures/machines/README.md has the format.
- * Of two files with one name the first counts. What is not recorded does not exist. */
+/* recording.h — a recorded machine: its files in one text, in the format of
+ * Tests/Fixtures/machines/README.md. If two files have equal names, the first counts. Other files do not
+ * exist. */
 #ifndef SUPPORT_RECORDING_H
 #define SUPPORT_RECORDING_H
 
@@ -10,7 +11,7 @@
 
 #include "os/source.h"
 
-/* One file of a text: its header is at `line`, its content is [at, end). */
+/* One file of a recording. Its content is [at, end). */
 typedef struct {
     const char *path, *at, *end;
     size_t path_length;
@@ -22,7 +23,7 @@ static inline bool is_header(const char *line)
     return line[0] == '=' && line[1] != '\0' && strchr("=-!", line[1]) != NULL && line[2] == ' ';
 }
 
-/* Takes the next file off the front of a text; false when there is none. */
+/* Removes the next file from the front of the text. Returns false if there is none. */
 static inline bool next_recorded(const char **text, recorded_file *file)
 {
     const char *line = *text;
@@ -44,7 +45,7 @@ static inline bool next_recorded(const char **text, recorded_file *file)
     return true;
 }
 
-/* The source's `context` is the text. */
+/* Opens a file of the recording in the source's `context`. */
 static inline FILE *open_recorded(const odi_source *source, const char *path)
 {
     const char *text = source->context;
@@ -60,13 +61,13 @@ static inline FILE *open_recorded(const odi_source *source, const char *path)
     return NULL;
 }
 
-/* A source that reads a recording, which is borrowed. */
+/* Returns a source that reads a recording, which is borrowed. */
 static inline odi_source source_of(const char *recording)
 {
     return (odi_source){.open = open_recorded, .root = "", .context = recording};
 }
 
-/* Writes the files of a recording under a directory that is there. False where one cannot be. */
+/* Writes the files of a recording below an existing directory. Returns false if a file cannot be written. */
 static inline bool unpack(const char *recording, const char *directory)
 {
     recorded_file file;

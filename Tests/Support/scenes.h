@@ -1,42 +1,46 @@
-/* scenes.h — short programs over queues, written as text: what is submitted, held, let go, suspended, cancelled, and what
- * is so then.
+/* scenes.h — an interpreter of short programs over queues, written as text. A scene states what is submitted,
+ * held, released, suspended or cancelled, and what must then hold.
  *
  *     SCENE(a_barrier_waits, "queue q; hold q Door; add q alone barrier; settle; alone = 0; open Door; alone -> 1")
  *
- * Steps are parted by ;. What a job does is a name or more steps: a small letter begins the name of a counter, to which it
- * adds one, a capital that of a door, where it stays until that is opened, and {inside r; a} are steps that it plays. A
- * name is worth as many as have come there, and is a step, too.
+ * A semicolon separates steps. A job is a name or a block of steps. A name with a small first letter is a
+ * counter, and the job adds 1 to it. A capital letter begins the name of a door, at which the job waits until
+ * the door is opened. A block such as {inside r; a} is a sequence of steps that the job performs. The value
+ * of a name is the number of jobs that have reached it. A name is also a step.
  *
- *   pool N [bare]               first, where it is not of 3: so many workers [and no spare]; lone: lone_worker()
+ *   pool N [bare]               first step, if not 3 workers: N workers [without spares]; lone: lone_worker()
  *   queue q [width N] [on q] [limit N [waits|runs|refuses]] [band N] [inactive] [shared];  group g
  *   add q [N] a [in g] [band N] [barrier] [enforced]
- *                               so many jobs of the queue, `add pool a`: of none; hold: until they are there; try, refuse:
- *                               whether there is room; discard: the pool is stopped
- *   batch q N a [in g] [band N] so many in one batch
- *   thread [N] a;  join         so many threads that do it; until all have ended
- *   repeat N a                  it is done so often, here
- *   child a                     a forked child that does it;  block, unblock: od_blocking_begin and _end
- *   inside q, inside q!         in sync, or as a barrier, until `outside`, or the end of these steps
- *   open A …                    doors
- *   semaphore s N;  take s;  signal s [yes|no: whether somebody waits];  short s: it has no permit
+ *                               submits N jobs to the queue, or to the pool (`add pool a`). Variants: hold waits
+ *                               until the jobs have arrived; try and refuse expect room or no room; discard
+ *                               expects a stopped pool
+ *   batch q N a [in g] [band N] submits N jobs in one batch
+ *   thread [N] a;  join         starts N threads that run the job; waits for all threads
+ *   repeat N a                  runs the job N times on this thread
+ *   child a                     runs the job in a forked child;  block, unblock: od_blocking_begin and _end
+ *   inside q, inside q!         enters a sync, or a barrier, until `outside` or the end of these steps
+ *   open A …                    opens doors
+ *   semaphore s N;  take s;  signal s [yes|no: whether a thread waits];  short s: expects no permit
  *   timer t q MS MS a [band N] [barrier] [unstarted];  start t;  disarm t [prevented|runs|over]
- *                               whose calls do it, after a delay and from there at an interval
- *   suspend, resume, activate, release q;  width q N;  target q q;  cancel q N, which is as many
- *   enter, leave g;  notify x a;  wait x (await x: without a deadline), busy x: until it is
- *                               empty; it is not
- *   keep q N, give q N          od_queue_hold, which says so, and od_queue_unhold
- *   come, go, anew              in the crowd that pool.most is the most of; who comes waits for the others now and then
- *   lock, unlock;  pause MS     a mutex; for what would come to be in that time
- *   reach q                     as if its jobs had all been short: the next drainer takes as many as it may
+ *                               a timer of the queue with a delay and an interval; its calls run the job
+ *   suspend, resume, activate, release q;  width q N;  target q q;  cancel q N, which expects N jobs
+ *   enter, leave g;  notify x a;  wait x (await x: without a deadline) until x is empty; busy x expects
+ *                               that x is not empty
+ *   keep q N, give q N          od_queue_hold, which must return N, and od_queue_unhold
+ *   come, go, anew              enters, leaves and resets the crowd whose maximum is pool.most; an entering
+ *                               thread sometimes yields
+ *   lock, unlock;  pause MS     a mutex; sleeps, for events that must not happen
+ *   reach q                     pretends that the queue's jobs were short: the next drainer takes a full batch
  *   stop [in MS] [ran N cancelled N stuck N [at q]]
- *   settle                      until all has run that can
+ *   settle                      waits until every job that can run has run
  *   X = N, X <= N, X -> N, X >= N
- *                               it is, is at most, comes to be, comes to be at least. X is a name, or q.pending and the like
- *   order abc                   in which counters' jobs have run, by their first letters; d20: 20 of them; ab|ba: or
- *   end                         all doors are opened, all threads joined, all queues and groups waited for and released
+ *                               expects that X is, is at most, becomes, or becomes at least N. X is a name, or
+ *                               q.pending and similar
+ *   order abc                   expects this order of the counters' jobs, by first letters; d20: 20 jobs; ab|ba: or
+ *   end                         opens all doors, joins all threads, waits for and releases all queues and groups
  *
- * Each scene ends so, and its pool is freed. `20 times W in 0 1 2: …`, or one of the two, before the first step repeats it;
- * what begins with W=1 or W!=1 is for those alone.
+ * Each scene ends with `end` and frees its pool. `20 times W in 0 1 2: …`, or one of the two parts, before
+ * the first step repeats the scene. A step that begins with W=1 or W!=1 applies only to those values.
  */
 #ifndef SUPPORT_SCENES_H
 #define SUPPORT_SCENES_H
@@ -57,7 +61,7 @@
 #define SCENE(name, text)                                                                 \
     TEST(name) { play_scene(#name, (text), __FILE__, __LINE__); }
 
-/* Steps that break a promise, and the sentence of it, one after the other. */
+/* Pairs of steps that break a contract and the expected sentence. */
 #define SCENE_TRAPS(name, ...)                                                            \
     TEST(name)                                                                            \
     {                                                                                     \
@@ -75,10 +79,10 @@ typedef struct {
     od_group *group;
     od_semaphore *semaphore;
     od_timer *timer;
-    void *job; /* the timer's, whose calls it counts as */
+    void *job; /* the timer's job, which its calls run */
     atomic_int overs;
     atomic_ullong missed;
-    gate door; /* of none of these: a counter, where nobody waits, or a door */
+    gate door; /* if none of these: a counter, at which no job waits, or a door */
 } stage_thing;
 
 static struct {
@@ -93,11 +97,11 @@ static struct {
     crowd crowd;
 } stage;
 
-/* Who plays steps: the test, or a job or thread on its own. */
+/* A player of steps: the test, or a job or thread. */
 typedef struct {
     char step[STAGE_STEP], split[STAGE_STEP];
     const char *words[STAGE_WORDS + 1];
-    int count, at; /* words of the step, and the next one */
+    int count, at; /* number of words of the step, and the index of the next */
     int depth;
     od_scope scopes[4];
 } stage_actor;
@@ -125,7 +129,7 @@ static inline const char *stage_word(void)
     return stage_self->words[stage_self->at++];
 }
 
-/* Whether this is the next word, which is taken then. */
+/* Whether `word` is the next word; if so, it is consumed. */
 static inline bool stage_has(const char *word)
 {
     bool has = stage_self->at < stage_self->count && strcmp(stage_self->words[stage_self->at], word) == 0;
@@ -141,7 +145,7 @@ static inline int64_t stage_number_or_1(void)
     return stage_self->at < stage_self->count && isdigit(*stage_self->words[stage_self->at]) ? stage_number() : 1;
 }
 
-/* What is of this name, new or not. */
+/* Returns the thing with this name, created if needed. */
 static inline stage_thing *stage_named(const char *name)
 {
     stage_thing *it = stage.things;
@@ -158,7 +162,7 @@ static inline stage_thing *stage_named(const char *name)
 
 static inline stage_thing *stage_next(void) { return stage_named(stage_word()); }
 
-/* none: NULL. */
+/* Returns the queue that the next word names; NULL for `none`. */
 static inline od_queue *stage_queue(void)
 {
     bool none = stage_has("none");
@@ -233,10 +237,10 @@ static inline void stage_batch(void)
     while (times-- > 0)
         od_batch_add(batch, stage_job, job);
     od_batch_submit(batch);
-    od_batch_submit(batch); /* it is empty */
+    od_batch_submit(batch); /* submits an empty batch */
 }
 
-/* In a child nobody is inside of the lock. */
+/* In a child no other thread can hold the mutex. */
 static inline void stage_be_a_child(void *job)
 {
     pthread_mutex_init(&stage.naming, NULL);
@@ -276,14 +280,15 @@ static inline void stage_inside(void)
     (bang != NULL ? od_queue_sync_barrier_begin : od_queue_sync_begin)(stage_queue(), scope);
 }
 
-/* ---- what is there ---- */
+/* ---- creation ---- */
 
 static inline void stage_make_queue(void)
 {
     stage_thing *it = stage_next();
     od_queue_options options = {.band = OD_BAND_DEFAULT, .label = it->name};
 
-    for (int before = -1; stage_self->at < stage_self->count && stage_self->at != before;) { /* what is no option stays */
+    /* ends at a word that is not an option */
+    for (int before = -1; stage_self->at < stage_self->count && stage_self->at != before;) {
         before = stage_self->at;
         options.width = stage_has("width") ? (int32_t)stage_number() : options.width;
         options.target = stage_has("on") ? stage_queue() : options.target;
@@ -376,7 +381,7 @@ static inline void stage_stop(void)
     stage_expects(!stage_has("at") || report.stuck_queues[0] == stage_queue(), "stuck elsewhere", 0);
 }
 
-/* ---- what is so ---- */
+/* ---- values ---- */
 
 #define STAGE_SAYS(name, value)                                                           \
     if (strcmp(of, name) == 0)                                                            \
@@ -404,7 +409,7 @@ static inline uint64_t stage_of_queue(od_queue *queue, const char *of)
     STAGE_SAYS("drainers", LOOK(queue, queue->drainers_waiting))
     STAGE_SAYS("back", LOOK(queue, queue->back))
     STAGE_SAYS("complete", LOOK(queue, queue->gate.complete))
-    STAGE_SAYS("diverted", odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: nobody else writes it */
+    STAGE_SAYS("diverted", odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: no other thread writes it */
     STAGE_SAYS("owes", LOOK(queue, queue->gate.earmarks != 0 || queue->gate.used != 0 || queue->more->first_awaited != NULL))
     STAGE_SAYS("ahead", LOOK(odi_load_relaxed(&queue->target), queue->more->pass_is_ahead))
     STAGE_SAYS("child_passes", LOOK(queue, queue->child_passes))
@@ -434,8 +439,8 @@ static inline uint64_t stage_of_pool(od_pool *pool, const char *of)
     STAGE_SAYS("band", od_pool_current_band())
     STAGE_SAYS("main", od_thread_is_main())
     STAGE_SAYS("own_band", odi_band_of_thread())
-    STAGE_SAYS("overridden", odi_load_relaxed(&odi_overrides.bands))                              /* relaxed, and */
-    STAGE_SAYS("stopping", (odi_load_relaxed(&pool->team.attention) & ODI_STOPPING) != 0) /* here: again and again */
+    STAGE_SAYS("overridden", odi_load_relaxed(&odi_overrides.bands)) /* relaxed, and below: read repeatedly */
+    STAGE_SAYS("stopping", (odi_load_relaxed(&pool->team.attention) & ODI_STOPPING) != 0)
     return UINT64_MAX;
 }
 
@@ -451,7 +456,7 @@ static inline uint64_t stage_of_another(const stage_thing *it, const char *of)
     return UINT64_MAX;
 }
 
-/* Whether the scene does anything of this name but ask: what is misspelt is 0 for ever. */
+/* Whether the scene uses this name other than in a query. A misspelt name would always be 0. */
 static inline bool stage_is_done(const char *name)
 {
     size_t length = strlen(name);
@@ -482,7 +487,7 @@ static inline uint64_t stage_worth(const char *of)
                                        : stage_of_another(it, dot + 1);
 }
 
-/* The steps that begin with a name. */
+/* A step that begins with a name: a comparison, or the job of that name. */
 static inline void stage_compare(const char *of)
 {
     bool is = stage_has("="), at_most = stage_has("<="), at_least = stage_has(">=");
@@ -515,7 +520,7 @@ static inline void stage_compare_order(const char *word)
         stage_expects(strcmp(stage.order, expected) == 0, stage.order, 0);
 }
 
-/* ---- the play ---- */
+/* ---- the interpreter ---- */
 
 #define STAGE_STEP_OF(name, ...)                                                          \
     if (strcmp(verb, name) == 0) {                                                        \
@@ -590,7 +595,7 @@ static inline void stage_step(const char *verb)
     stage_compare(verb);
 }
 
-/* Behind the step's last character, or the word's: braces are one. */
+/* Returns the end of a step or word. A block in braces counts as one part. */
 static inline char *stage_part(const char *text, const char *separators)
 {
     int depth = 0;

@@ -1,6 +1,8 @@
-/* small_injector.h — the file queue/injector.c itself, with blocks and a directory so small that
- * every few entries cross a boundary: who includes this has defined ODI_INJECTOR_BLOCK and
- * ODI_INJECTOR_DIRECTORY. Its functions have names of their own, beside the engine's.
+/* small_injector.h — the source file queue/injector.c with small blocks and a small directory, so that every
+ * few entries cross a boundary.
+ *
+ * The including test defines ODI_INJECTOR_BLOCK and ODI_INJECTOR_DIRECTORY. The functions are renamed, so
+ * that they exist beside the engine's.
  */
 #ifndef SUPPORT_SMALL_INJECTOR_H
 #define SUPPORT_SMALL_INJECTOR_H
@@ -22,7 +24,7 @@ static odi_injector injector;
 
 static int set_up(void **state)
 {
-    memset(&injector, 0xA5, sizeof injector); /* whatever lies there */
+    memset(&injector, 0xA5, sizeof injector); /* arbitrary previous content */
     odi_reader_join();
     return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
 }

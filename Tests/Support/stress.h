@@ -1,12 +1,12 @@
-/* stress.h — what the stress programs share: a seed, a size, a process per scenario, and the
- * exactly-once ledger.
+/* stress.h — common parts of the stress programs: a seed, a scale, and a process per scenario. A ledger
+ * proves that each job ran exactly once.
  *
- * STRESS_SEED   repeats a run's choices (the machine's timing stays its own)
- * STRESS_SCALE  multiplies the amount of work; 1 is what fits into every test run
- * STRESS_ONLY   runs the scenarios whose name has this in it
+ * STRESS_SEED   repeats a run's choices (the machine's timing still varies)
+ * STRESS_SCALE  multiplies the amount of work; 1 fits into every test run
+ * STRESS_ONLY   runs the scenarios whose name contains this text
  *
- * A scenario runs in a child of a process that never had a pool, so that each begins with a
- * fresh engine and a hang or a crash of one is told from the others.
+ * A scenario runs in a child of a process that never had a pool. Each scenario therefore starts with a fresh
+ * engine, and a hang or crash affects only its own scenario.
  */
 #ifndef SUPPORT_STRESS_H
 #define SUPPORT_STRESS_H
@@ -41,7 +41,7 @@ static inline void stress_begin(void)
         return run_listed(__FILE__, count, names);                                        \
     }
 
-/* Each thread, the workers too, has choices of its own. */
+/* Returns the random choices of the calling thread; each thread, workers included, has separate ones. */
 static inline prng *mine(void)
 {
     static _Thread_local prng choices;
@@ -52,7 +52,7 @@ static inline prng *mine(void)
     return &choices;
 }
 
-/* So many of something, more or fewer by the scale and fewer under a sanitizer. */
+/* Returns a count that is scaled, and smaller under a sanitizer. */
 static inline uint32_t stress_count(uint32_t plain, uint32_t sanitized)
 {
     double count = stress_scale * (SANITIZED ? sanitized : plain);
@@ -60,7 +60,7 @@ static inline uint32_t stress_count(uint32_t plain, uint32_t sanitized)
     return count < 1 ? 1 : (uint32_t)count;
 }
 
-/* Runs body(argument) in a child. A failure says how to repeat it. */
+/* Runs body(argument) in a child. A failure prints how to repeat it. */
 static inline void stress_run(const char *program, const char *name, void (*body)(void *),
                               void *argument)
 {
@@ -86,7 +86,7 @@ static inline void stress_run(const char *program, const char *name, void (*body
 /* ---- the ledger: one byte per job ---- */
 
 typedef struct {
-    atomic_uchar *times; /* how often each job ran */
+    atomic_uchar *times; /* number of times that each job ran */
     uint32_t room;
     atomic_uint issued;
     atomic_ullong ran;
@@ -98,7 +98,7 @@ static inline void ledger_open(ledger *it, uint32_t room)
     child_expects(it->times != NULL);
 }
 
-/* The number of a job that is going to be submitted. False: there are enough. */
+/* Issues the number of a job that will be submitted. Returns false if the ledger is full. */
 static inline bool ledger_issue(ledger *it, uint32_t *number)
 {
     if (atomic_load_explicit(&it->issued, memory_order_relaxed) >= it->room)
@@ -116,7 +116,7 @@ static inline void ledger_run(ledger *it, uint32_t number)
     atomic_fetch_add_explicit(&it->ran, 1, memory_order_release);
 }
 
-/* Jobs that never ran. Ends the child when one ran twice. */
+/* Returns the number of jobs that never ran. Ends the child if a job ran twice. */
 static inline uint64_t ledger_close(ledger *it)
 {
     uint32_t issued = atomic_load(&it->issued);
@@ -134,7 +134,7 @@ static inline uint64_t ledger_close(ledger *it)
     return never;
 }
 
-/* The calling thread, and those that it starts. */
+/* Restricts the calling thread, and threads that it starts, to one CPU. */
 static inline void keep_to_one_cpu(void)
 {
     cpu_set_t all, one;

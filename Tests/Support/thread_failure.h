@@ -1,8 +1,8 @@
-/* thread_failure.h — threads that cannot be created, at a moment that the test chooses.
+/* thread_failure.h — makes the creation of threads fail at a moment that the test chooses.
  *
- * The engine asks for thread attributes right before each attempt, so this program has a
- * pthread_attr_init of its own: it can refuse, or wait while the test arranges things. Other
- * threads of the program are started without attributes and never come here.
+ * The engine asks for thread attributes right before each attempt. This program therefore replaces
+ * pthread_attr_init, which can refuse or wait while the test prepares its state. Other threads of the program
+ * start without attributes and do not call it.
  */
 #ifndef SUPPORT_THREAD_FAILURE_H
 #define SUPPORT_THREAD_FAILURE_H
@@ -14,7 +14,7 @@
 
 #include "Support/check.h"
 
-/* Called before each attempt; what it returns is the attempt's error, or 0. NULL: none. */
+/* Called before each attempt; returns the attempt's error, or 0. NULL: not called. */
 static _Atomic(int (*)(void)) before_thread;
 static atomic_int thread_attempts;
 
@@ -40,7 +40,7 @@ static inline int no_thread(void)
     return EAGAIN;
 }
 
-/* A teardown. */
+/* A test's teardown. */
 static inline int threads_again(void **state)
 {
     atomic_store(&before_thread, NULL);

@@ -1,4 +1,4 @@
-/* threads.h — several threads with one body, each of which is given its number. */
+/* threads.h — starts several threads with one function, which receives the thread's number. */
 #ifndef SUPPORT_THREADS_H
 #define SUPPORT_THREADS_H
 
@@ -20,7 +20,7 @@ static inline void join_threads(const pthread_t *threads, int count)
         pthread_join(threads[number], NULL);
 }
 
-/* All of them at once, until the last has returned. */
+/* Runs the function on all threads at once, and returns when the last thread has finished. */
 static inline void run_on_threads(int count, void *(*body)(void *number))
 {
     enum { MOST = 128 };

@@ -1,4 +1,4 @@
-/* timers.h — a pool and a queue for each test of timers, and a timer that notes what happens to it. */
+/* timers.h — a pool and a queue for each timer test, and a timer that records its calls. */
 #ifndef SUPPORT_TIMERS_H
 #define SUPPORT_TIMERS_H
 
@@ -34,7 +34,7 @@ static inline int tear_down(void **state)
     return od_pool_free(pool) != OD_OK;
 }
 
-/* ---- a timer that notes what happens to it ---- */
+/* ---- a timer that records its calls ---- */
 
 typedef struct probe {
     od_timer *timer;
@@ -43,7 +43,7 @@ typedef struct probe {
     atomic_int calls, overs, early;
     atomic_ullong missed;
     int64_t last_call;
-    gate *waits_at; /* in its call */
+    gate *waits_at; /* its call waits at this door */
     int cancels_itself_at;
     atomic_int cancel_said;
 } probe;
@@ -82,7 +82,7 @@ static inline void start_on(od_queue *where, probe *it, int64_t delay, int64_t i
     od_timer_start(it->timer);
 }
 
-/* A timer that nobody keeps. */
+/* Starts a timer without keeping a reference. */
 static inline void start_and_forget(od_queue *where, const od_timer_options *options)
 {
     od_timer *timer = od_timer_create(where, options);
@@ -98,7 +98,7 @@ static inline void start(probe *it, int64_t delay, int64_t interval)
     start_on(queue, it, delay, interval);
 }
 
-/* The monitor calls no timer thread for the timers that the pool has. */
+/* Prevents the monitor from calling a timer thread for the pool's timers. */
 static inline void deliver_by_workers_alone(od_pool *pool)
 {
     odi_store_relaxed(&pool->delivers, false); /* relaxed: the timer is not due yet */

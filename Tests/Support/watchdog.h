@@ -1,4 +1,4 @@
-/* watchdog.h — a test program that hangs ends with a sentence instead. */
+/* watchdog.h — ends a hanging test program with a message. */
 #ifndef SUPPORT_WATCHDOG_H
 #define SUPPORT_WATCHDOG_H
 
@@ -10,11 +10,11 @@ static inline void watchdog_bites(int signal)
 {
     ssize_t written = write(STDOUT_FILENO, watchdog_sentence, strlen(watchdog_sentence));
     (void)written;
-    abort(); /* with a core, so that a debugger shows where everybody is */
+    abort(); /* with a core file, so that a debugger shows all threads */
 }
 
-/* From now on the process has `seconds`; `doing` and `again` (how to repeat it) are said
- * when it needs more. Calling it again begins anew. */
+/* Allows the process `seconds` from now on. Afterwards it prints `doing` and `again` (the command to repeat
+ * it) and aborts. Another call restarts the time. */
 static inline void watchdog_allow(unsigned seconds, const char *doing, const char *again)
 {
     struct sigaction action = {.sa_handler = watchdog_bites};
@@ -31,7 +31,7 @@ static inline int run_guarded(const char *file, int count, char **names)
     return run_listed(file, count, names);
 }
 
-/* At the end of a unit test program: its tests behind a watchdog. */
+/* The main function of a unit test program, with a watchdog. */
 #define GUARDED_PROGRAM                                                                   \
     int main(int count, char **names) { return run_guarded(__FILE__, count, names); }
 
