@@ -1,3 +1,5 @@
+/* invariant.c — messages on stderr: traps, which end the process, and warnings. Every folder calls these
+ * functions. They allocate nothing and take no lock. */
 #include "base/invariant.h"
 
 #include "base/atomic.h"

@@ -120,7 +120,7 @@ void od_batch_submit(od_batch *batch)
     }
     for (uint32_t i = 0; i < jobs; i++)
         expect(pool, odi_record_label(record, batch->jobs[i], &batch->jobs[i]));
-    /* relaxed: L2's fence stands before it */
+    /* relaxed: L2's fence precedes it */
     if (odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
         for (pushed = push(queue, record, batch->jobs, jobs); pushed < jobs; pushed++) {
             if (ODI_UNLIKELY(!odi_queue_push(queue, batch->jobs[pushed], NULL))) {

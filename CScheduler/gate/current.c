@@ -1,3 +1,5 @@
+/* current.c — queries of the calling thread's queues, permits and band, by a walk through its scopes and
+ * jobs. The file never changes a queue. */
 #include "gate/current.h"
 
 #include "base/invariant.h"

@@ -1,3 +1,5 @@
+/* cycle.c — finds cycles of waiting closures. callers.c and wait.c list their waits here after 100 ms. The
+ * search runs on the waiting thread and never changes a queue. */
 #include "gate/cycle.h"
 
 #include "gate/current.h"

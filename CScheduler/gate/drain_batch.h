@@ -80,7 +80,7 @@ static inline int32_t odi_drain_batch_take_back(odi_drain_batch *batch, bool by_
     odi_store_relaxed(&batch->called_back, true); /* relaxed: Q3's fence follows */
     if (!by_owner)
         odi_fence_heavy(Q3);
-    batch->next = batch->claimed = odi_load_relaxed(&batch->begun); /* relaxed: Q3's fence stands before it */
+    batch->next = batch->claimed = odi_load_relaxed(&batch->begun); /* relaxed: Q3's fence precedes it */
     return odi_drain_batch_count(batch);
 }
 
@@ -111,7 +111,7 @@ static inline bool odi_drain_batch_claim(odi_drain_batch *batch, odi_lock *lock,
         return false;
     odi_store_relaxed(&batch->begun, next + 1); /* relaxed: Q3's fence follows */
     odi_fence_light(Q3);
-    if (ODI_UNLIKELY(odi_load_relaxed(&batch->called_back))) { /* relaxed: Q3's fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&batch->called_back))) { /* relaxed: Q3's fence precedes it */
         odi_lock_acquire(lock);
         bool mine = next < batch->claimed;
         odi_lock_release(lock);

@@ -1,3 +1,6 @@
+/* earmark.c — earmarked permits of a target: admits the drain requests and sync callers that a waiting holder
+ * depends on. settle.c, callers.c and drain.c call it with the target's lock held. The file takes no queue
+ * lock. */
 #include "gate/earmark.h"
 
 #include "gate/pass.h"

@@ -1,3 +1,5 @@
+/* line.c — takes the next entry of a queue's wait queue, if the queue's gate admits it, and admits submitters
+ * that wait for room. All callers hold the queue's lock. */
 #include "gate/line.h"
 
 #include "gate/limit.h"

@@ -1,3 +1,5 @@
+/* override.c — raises of a queue's wait queue, and the number of its drain requests in the pool. All callers
+ * hold the queue's lock. The file never submits a request: settle.c does. */
 #include "gate/override.h"
 
 #include <string.h>

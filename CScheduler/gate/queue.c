@@ -1,3 +1,5 @@
+/* queue.c — a queue's list of records and the end of a queue's life. Other files of this folder call it. It
+ * never takes jobs from the wait queue. */
 #include "gate/line.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* room.c — lists submitters that wait for room, and lets one continue beyond the limit if its wait would
+ * never end. limit.c and the monitor call it. */
 #include "gate/room.h"
 
 #include <stdio.h>

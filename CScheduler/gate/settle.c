@@ -1,3 +1,5 @@
+/* settle.c — computes the consequences of a change to a queue under its lock, and applies them without the
+ * lock by submitting drain requests. Every change of permits, width or suspension ends here. */
 #include "gate/settle.h"
 
 #include "base/invariant.h"

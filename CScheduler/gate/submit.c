@@ -15,7 +15,7 @@ ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi_entry labelled,
                           odi_entry_node *node)
 {
-    /* relaxed: L2's fence stands before it */
+    /* relaxed: L2's fence precedes it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
         /* Read before the push: once the job runs, the queue may be gone. */
         bool urgent = (key & ODI_KEY_BAND) < queue->band;

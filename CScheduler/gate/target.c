@@ -1,3 +1,5 @@
+/* target.c — sets the targets of queues, refuses cycles, and locks a chain of targets. lifecycle.c and
+ * drain.c call it. The file never runs jobs. */
 #include "gate/target.h"
 
 #include <stdio.h>

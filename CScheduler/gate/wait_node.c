@@ -1,3 +1,5 @@
+/* wait_node.c — the sleep and wake-up of a thread that waits at a queue. callers.c, limit.c and room.c call
+ * it without a queue's lock. */
 #include "gate/wait_node.h"
 
 #include "os/futex.h"

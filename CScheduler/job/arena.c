@@ -1,3 +1,5 @@
+/* arena.c — allocates objects of one type in chunks of 16 KiB that are never returned to the system. Groups,
+ * queues and semaphores use it. */
 #include "job/arena.h"
 
 #include "os/pages.h"

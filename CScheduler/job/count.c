@@ -1,3 +1,5 @@
+/* count.c — the slow paths of counting on a record: late counts, inactive records, and the notification of
+ * watchers. */
 #include "job/count.h"
 
 #include "job/group.h"

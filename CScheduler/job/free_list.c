@@ -1,3 +1,4 @@
+/* free_list.c — sharded lists of free objects, for records and arenas. The file never allocates memory. */
 #include "job/free_list.h"
 
 static void **link_of(const odi_free_list *list, void *object)

@@ -1,3 +1,5 @@
+/* group.c — groups: their records by queue and key in a hash table, manual entries, and their reuse after
+ * release. Waits for a group are in gate/wait.c. */
 #include "job/group.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* label.c — wraps jobs that cannot hold their record's tag, and finds the record of a tagged job. */
 #include "job/label.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* record.c — the table of submission records: reserving, creating, reusing and retiring them. Queues and
+ * groups call it under their locks. The file never runs or queues a job. */
 #include "job/record.h"
 
 #include "job/free_list.h"

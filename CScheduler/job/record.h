@@ -171,7 +171,7 @@ static inline uint64_t odi_counts_outstanding(uint64_t counts)
 static inline bool odi_record_is(odi_record *record, void *queue, struct odi_group *group)
 {
     return odi_load_acquire(&record->queue, L5) == queue &&
-           odi_load_relaxed(&record->group) == group; /* relaxed: L5 stands before it */
+           odi_load_relaxed(&record->group) == group; /* relaxed: L5 precedes it */
 }
 
 /* Whether the record is empty. With `watching`, a nonempty record is watched, and its last job notifies. */

@@ -1,3 +1,5 @@
+/* watch.c — waits for and notifications of an empty set of records. gate/wait.c and groups call it.
+ * Notifications are called without a lock. */
 #include "job/watch.h"
 
 #include <stdlib.h>

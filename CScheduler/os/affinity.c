@@ -1,3 +1,4 @@
+/* affinity.c — parses lists of CPUs, and reads and sets the affinity of threads by system calls. */
 #include "os/affinity.h"
 
 #include <ctype.h>

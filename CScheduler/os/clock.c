@@ -1,3 +1,5 @@
+/* clock.c — reads the monotonic clocks and a thread's CPU clock, and sleeps. Nothing here reads the wall
+ * clock. */
 #include "os/clock.h"
 
 #include <errno.h>

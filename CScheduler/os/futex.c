@@ -1,3 +1,4 @@
+/* futex.c — the futex system call, with absolute deadlines and named sleepers. */
 #include "os/futex.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* membarrier.c — registers the process for membarrier(2), and executes the heavy side of the asymmetric
+ * fence. */
 #include "os/membarrier.h"
 
 #include <linux/membarrier.h>

@@ -1,3 +1,5 @@
+/* numa.c — memory policies of libnuma: binds address ranges to nodes and moves touched pages. Failures are
+ * ignored, because placement is best effort. */
 #include "os/numa.h"
 
 #include <numa.h>

@@ -1,3 +1,5 @@
+/* overflow.c — the SIGSEGV handler that reports stack overflows. Workers register their stacks at start. The
+ * handler allocates nothing and takes no lock. */
 #include "os/overflow.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* pages.c — zeroed memory by mmap or malloc, and reservations of address space. */
 #include "os/pages.h"
 
 #include <stdlib.h>

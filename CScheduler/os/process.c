@@ -1,3 +1,5 @@
+/* process.c — gives the process's CPU mask, nice value, policy and signal mask to the engine's threads and to
+ * forked children of these threads. */
 #include "os/process.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* section.c — ThreadSanitizer annotations for locks of the Swift layer; empty in other builds. */
 #include "include/od_section.h"
 
 #include <stdint.h>

@@ -1,3 +1,5 @@
+/* source.c — reads the files of a machine, live or below a directory, and Slurm's variables. Files are closed
+ * before each return. */
 #include "os/source.h"
 
 #include <errno.h>

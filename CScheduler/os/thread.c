@@ -1,3 +1,5 @@
+/* thread.c — starts threads with a given stack and blocked signals, and answers questions about threads from
+ * the kernel. */
 #include "os/thread.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* metrics.c — sums the counters of all workers for od_pool_metrics. It reads while jobs run and stops
+ * nothing. */
 #include "pool/pool.h"
 #include "worker/external.h"
 #include "worker/worker.h"

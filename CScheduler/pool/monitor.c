@@ -240,7 +240,7 @@ static void watch(od_pool *pool)
 
 static bool is_off(odi_team *team)
 {
-    return odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF; /* relaxed: S4's fence stands before it */
+    return odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF; /* relaxed: S4's fence precedes it */
 }
 
 static void monitor_main(void *raw)

@@ -1,3 +1,4 @@
+/* options.c — default options of a pool, their check, and the environment variables that change them. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* pool.c — creates and frees pools: limits, placement plan, sites and team. Stopping is in stop.c. */
 #include "pool/pool.h"
 
 #include <limits.h>

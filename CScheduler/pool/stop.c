@@ -1,3 +1,5 @@
+/* stop.c — stops a pool: announces the stop, waits for the workers until the deadline, discards the remaining
+ * jobs, and writes the report. Submissions that come too late use its discard function. */
 #include "base/cache_line.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -198,7 +200,7 @@ ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
 }
 
 /* Closes the injectors, so that later submitters discard their own jobs. The announcement's heavy fence
- * stands before it (S4). */
+ * precedes it (S4). */
 static void close_injectors(odi_team *team)
 {
     for (int site = 0; site < team->site_count; site++) {

@@ -1,3 +1,5 @@
+/* submit.c — queues jobs in a pool from workers and other threads, and handles refused jobs. Queues and
+ * od_pool_submit call it. */
 #include <errno.h>
 
 #include "base/cache_line.h"
@@ -12,7 +14,7 @@
 ODI_COLD static bool discard_if_over(od_pool *pool, odi_entry job)
 {
     odi_fence_light(S4); /* a thread that finds an injector closed sees the stop */
-    /* relaxed: the fence stands before it */
+    /* relaxed: the fence precedes it */
     bool over = (odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING) != 0;
 
     if (over)
@@ -70,7 +72,7 @@ ODI_HOT_INLINE size_t submit_inside(od_pool *pool, odi_worker *worker, uint32_t 
     while (taken < count && ODI_LIKELY(odi_worker_push(worker, band, jobs[taken])))
         taken++;
     odi_team_publish(team, worker->site); /* this worker keeps the team alive */
-    /* relaxed: the publication's fence stands before it (S4): the stop sees the jobs, or this thread sees the
+    /* relaxed: the publication's fence precedes it (S4): the stop sees the jobs, or this thread sees the
      * stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         take_back(pool, worker, band, taken);

@@ -1,3 +1,4 @@
+/* deque.c — the work-stealing deque of a worker; deque.h states the algorithm, its edges and its invariants. */
 #include "queue/deque.h"
 
 #include "base/invariant.h"

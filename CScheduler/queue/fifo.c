@@ -1,3 +1,4 @@
+/* fifo.c — the fifo of a wait queue in linked blocks. Callers hold the lock of the wait queue. */
 #include "queue/fifo.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* injector.c — the pool's queue for jobs of external threads; injector.h states the algorithm, its edges and
+ * its invariants. */
 #include "queue/injector.h"
 
 #include "base/invariant.h"

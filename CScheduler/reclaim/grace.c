@@ -1,3 +1,5 @@
+/* grace.c — calls of liburcu's memb flavour, with the annotations that ThreadSanitizer needs. reclaim.c is
+ * the only caller. */
 #include "reclaim/grace.h"
 
 #include <urcu/urcu-bp.h>

@@ -1,3 +1,5 @@
+/* reclaim.c — deferred freeing: readers register here, retired objects are listed here, and one thread frees
+ * them after a grace period. */
 #include "reclaim/reclaim.h"
 
 #include <limits.h>

@@ -1,3 +1,5 @@
+/* idle.c — the event count of a site: workers sleep here and submitters wake them. worker/ calls it, and it
+ * knows nothing of jobs. */
 #include "sleep/idle.h"
 
 #include <limits.h>
@@ -65,7 +67,7 @@ static bool signal_unless_searched(odi_idle *idle, uint64_t *state, odi_signal *
 
 odi_signal odi_idle_signal(odi_idle *idle)
 {
-    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed: S1's fence stands before it */
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed: S1's fence precedes it */
     odi_signal signal;
 
     while (!signal_unless_searched(idle, &state, &signal)) {
@@ -73,7 +75,7 @@ odi_signal odi_idle_signal(odi_idle *idle)
          * full fences (S2) order its return and our publication. A failed CAS has read without a fence, so
          * the fence follows it as well. */
         odi_fence_seqcst(S2);
-        state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
+        state = odi_load_relaxed(&idle->state); /* relaxed: the fence precedes it */
         if (state & TOKEN_MASK)
             return ODI_SIGNAL_COVERED;
     }

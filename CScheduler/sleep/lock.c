@@ -1,3 +1,4 @@
+/* lock.c — the slow paths of the one-word mutex: spinning, sleeping and waking. */
 #include "sleep/lock.h"
 
 #include <stddef.h>

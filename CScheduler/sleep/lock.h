@@ -69,7 +69,7 @@ static inline void odi_lock_acquire(odi_lock *lock)
 
 static inline void odi_lock_release(odi_lock *lock)
 {
-    /* relaxed, both: K2's fence stands before the second load, and the first is a hint */
+    /* relaxed, both: K2's fence precedes the second load, and the first is a hint */
     bool starves = odi_load_relaxed(&lock->mark) & ODI_LOCK_STARVED;
 
     odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: only its holder writes it */

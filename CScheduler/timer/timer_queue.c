@@ -1,3 +1,5 @@
+/* timer_queue.c — the timer queue of a team: arming, cancelling and firing entries, and the leader's and
+ * monitor's sleep. Owners are called without a lock. */
 #include "timer/timer_queue.h"
 
 #include <stddef.h>
@@ -292,7 +294,7 @@ odi_watching odi_timer_queue_watch(odi_timer_queue *timers, int *slot)
 {
     odi_fence_seqcst(T1);
     int64_t earliest = odi_timer_queue_earliest(timers);
-    uint64_t leader = odi_load_relaxed(&timers->leader); /* relaxed, both: T1's fence stands before it */
+    uint64_t leader = odi_load_relaxed(&timers->leader); /* relaxed, both: T1's fence precedes it */
 
     *slot = (int)(leader & SLOT_MASK) - 1;
     if (leader != NOBODY)

@@ -111,7 +111,7 @@ odi_armed odi_timer_queue_arm(odi_timer_queue *timers, odi_timer_entry *timer, i
 bool odi_timer_queue_cancel(odi_timer_queue *timers, odi_timer_entry *timer);
 
 /* Returns a time before which no entry is due, or ODI_FOREVER if none is armed. A hint unless a fence (T1)
- * stands before it. */
+ * precedes it. */
 int64_t odi_timer_queue_earliest(odi_timer_queue *timers);
 
 /* Returns the number of armed entries. */

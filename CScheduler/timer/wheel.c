@@ -1,3 +1,4 @@
+/* wheel.c — the hierarchical timing wheel; wheel.h states the algorithm. The caller holds the wheel's lock. */
 #include "timer/wheel.h"
 
 #include <stddef.h>

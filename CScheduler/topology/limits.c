@@ -1,3 +1,4 @@
+/* limits.c — derives the number of workers from the limits, and the line that explains it. */
 #include "topology/limits.h"
 
 #include <inttypes.h>

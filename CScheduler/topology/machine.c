@@ -1,3 +1,5 @@
+/* machine.c — the public functions of od_machine.h: a snapshot of limits and topology in one allocation, and
+ * plans made from it. */
 #include "include/od_machine.h"
 
 #include <stdarg.h>

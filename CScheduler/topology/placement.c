@@ -1,3 +1,5 @@
+/* placement.c — makes placement plans. The pool calls it when limits change; workers apply the plan
+ * themselves. */
 #include "topology/placement.h"
 
 #include "topology/setting.h"

@@ -1,3 +1,4 @@
+/* setting.c — parses values of environment variables and formats the message for a bad value. */
 #include "topology/setting.h"
 
 #include <ctype.h>

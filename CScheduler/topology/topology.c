@@ -1,3 +1,4 @@
+/* topology.c — builds and queries the immutable topology snapshot. */
 #include "topology/topology.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* assignment.c — assigns workers to the places of the placement plan. Callers hold the team's lock; each
+ * worker applies its own CPU mask. */
 #include "worker/assignment.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* bench.c — parks surplus workers as spares, moves workers between sites, and ends their threads. The run
+ * loop calls it on the worker's own thread. */
 #include "worker/bench.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* due.c — fires due timers on workers, and ensures that a thread checks the timer queue in time. */
 #include "worker/due.h"
 
 #include "os/clock.h"

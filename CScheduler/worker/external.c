@@ -1,3 +1,5 @@
+/* external.c — slots and fork stacks of external threads, and the wake-up of workers for forks that were held
+ * back. */
 #include "worker/external.h"
 
 #include "os/pages.h"
@@ -87,7 +89,7 @@ bool odi_externals_leave_room(odi_team *team)
 /* Wakes a worker for forks that were held back; it may replace the external thread. */
 ODI_COLD static void call_for_help(odi_team *team)
 {
-    /* relaxed: F7's fence stands before it, or the author of the note sees the room */
+    /* relaxed: F7's fence precedes it, or the author of the note sees the room */
     if (odi_swap_relaxed(&team->held_back, false) && odi_team_has_work(team))
         odi_team_publish(team, odi_team_site_here(team));
 }

@@ -1,3 +1,5 @@
+/* find.c — chooses a worker's next job by band and place: its own deques, injectors, other workers. Only the
+ * worker's own thread calls it. */
 #include "worker/find.h"
 
 #include "base/rng.h"

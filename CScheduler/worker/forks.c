@@ -1,3 +1,5 @@
+/* forks.c — one thread's fork stack: exposing, stealing, migrating and running forks. join.c is the owner's
+ * side of a stolen fork. */
 #include "worker/fork_parts.h"
 
 #include "os/clock.h"

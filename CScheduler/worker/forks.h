@@ -69,7 +69,7 @@
 #include "os/membarrier.h"
 
 #define OD_FORK_ATOMIC(type) odi_atomic(type)
-#define OD_FORK_LOAD(place) odi_load_relaxed(place) /* relaxed: the owner's, or F2's fence stands before it */
+#define OD_FORK_LOAD(place) odi_load_relaxed(place) /* relaxed: the owner's, or F2's fence precedes it */
 #define OD_FORK_PUBLISH(place, value) odi_store_release((place), (value), F1)
 #define OD_FORK_BARRIER() odi_fence_light(F2)
 #include "include/od_external.h"

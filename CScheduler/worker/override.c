@@ -1,3 +1,4 @@
+/* override.c — counts band overrides of all waiters and publishes them in one word for all workers. */
 #include "worker/override.h"
 
 /* Protects the update of odi_overrides. A thread that finds other overrides counted updates nothing. */

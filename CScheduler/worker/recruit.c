@@ -282,7 +282,7 @@ void odi_team_publish_slow(odi_team *team, odi_site *site)
         if (odi_idle_signal(&team->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
             return;
     }
-    /* relaxed: the publisher's fence stands before it (S4) */
+    /* relaxed: the publisher's fence precedes it (S4) */
     uint32_t attention = odi_load_relaxed(&team->attention);
     bool started = false;
     if (attention & ODI_CAN_START && !(attention & ODI_CANCELLING)) {

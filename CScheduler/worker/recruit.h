@@ -16,7 +16,7 @@ ODI_HOT_INLINE void odi_team_publish_as(odi_team *team, odi_site *site, bool cou
 {
     odi_fence_light(S1);
     if (ODI_LIKELY(odi_idle_nobody(&site->idle))) {
-        /* relaxed: the fence stands before it (S4) */
+        /* relaxed: the fence precedes it (S4) */
         if (ODI_LIKELY(odi_load_relaxed(&team->attention) == 0 && team->site_count == 1))
             return;
     } else {

@@ -1,3 +1,5 @@
+/* run.c — starts, counts and cancels jobs; run.h states the protocol of a worker's run. Jobs run here on
+ * workers and inline on other threads. */
 #include "worker/run.h"
 
 #include "base/invariant.h"
@@ -28,7 +30,7 @@ static uint64_t held(uint64_t word)
 
 static bool is_cancelled(odi_record *record)
 {
-    /* relaxed: a light fence stands before it (L3), or the cancel lock is held */
+    /* relaxed: a light fence precedes it (L3), or the cancel lock is held */
     return (odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED) != 0;
 }
 
@@ -105,7 +107,7 @@ bool odi_worker_reserve_counts(odi_worker *worker)
 
     odi_store_relaxed(&worker->run, word | FLUSHING); /* relaxed: L3's fence follows */
     odi_fence_light(L3);
-    /* relaxed: the fence stands before it */
+    /* relaxed: the fence precedes it */
     if (odi_load_relaxed(&record->flags) != 0) {
         odi_store_relaxed(&worker->run, word); /* relaxed: clears FLUSHING and publishes nothing else */
         return false;
@@ -207,7 +209,7 @@ ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job,
     toggle_in_job(worker);
     odi_store_release(&worker->run, word + HELD_ONE, L4);
     odi_fence_light(L3);
-    /* relaxed: the fence stands before it */
+    /* relaxed: the fence precedes it */
     return ODI_LIKELY((odi_load_relaxed(&record->flags) & heed) == 0) || may_start(worker, record, job);
 }
 
@@ -228,7 +230,7 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
         toggle_in_job(worker);
         odi_fence_light(S4); /* a report finds the job begun, or this thread sees that the deadline has passed */
-        /* relaxed: the fence stands before it */
+        /* relaxed: the fence precedes it */
         if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING)) {
             leave_unbegun(worker, job);
             return;
@@ -429,7 +431,7 @@ static uint64_t held_by_runs(odi_team *team, const odi_record *record)
 
     for (int slot = 0; team != NULL && (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t word = run_of(worker, record);
-        uint64_t in_job = odi_load_relaxed(&worker->jobs) & 1; /* relaxed: L4 stands before it */
+        uint64_t in_job = odi_load_relaxed(&worker->jobs) & 1; /* relaxed: L4 precedes it */
 
         sum += less(held(word), in_job);
     }

@@ -72,7 +72,7 @@ ODI_HOT_INLINE bool odi_worker_use_reserved(odi_worker *worker, odi_record *reco
     uint64_t word = odi_load_relaxed(&worker->run) & ~ODI_RUN_COUNTED; /* relaxed: the owner's word */
     odi_store_relaxed(&worker->run, word | ODI_RUN_FLUSHING); /* relaxed: L3's fence follows */
     odi_fence_light(L3);
-    /* relaxed: the fence stands before it */
+    /* relaxed: the fence precedes it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) != 0)) {
         odi_store_relaxed(&worker->run, word); /* relaxed: clears FLUSHING and publishes nothing else */
         return false;

@@ -191,7 +191,7 @@ static void park(odi_worker *worker)
     restore_band_hints(worker->site);
 
     bool work = odi_team_has_jobs(worker->team) || odi_worker_could_steal_fork(worker);
-    /* relaxed: the heavy fence stands before it; a thread that sets these flags then wakes all sleepers */
+    /* relaxed: the heavy fence precedes it; a thread that sets these flags then wakes all sleepers */
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
         !odi_load_relaxed(&worker->moves)) { /* relaxed: as above */
         odi_count(&worker->counters.parks, 1);

@@ -1,3 +1,5 @@
+/* team.c — the workers of a pool: their table, memory, number and parked spares. All changes are made under
+ * the team's lock. */
 #include "worker/team.h"
 
 #include <stdlib.h>

@@ -21,7 +21,7 @@ static bool has_jobs(odi_team *team, bool by_hints)
     }
     for (int i = 0; i < table->first[team->site_count]; i++) {
         odi_worker *worker = table->workers[i];
-        /* relaxed: S2's fence stands before it */
+        /* relaxed: S2's fence precedes it */
         uint32_t bands = by_hints ? odi_load_relaxed(&worker->bands) : ODI_ALL_BANDS;
 
         for (; bands != 0; bands &= bands - 1) {
