@@ -13,8 +13,14 @@ typedef struct od_queue od_queue;
 typedef struct odi_group od_group;
 
 od_group *od_group_create(void); /* NULL if out of memory */
+
+/* Releases the caller's reference; the group is freed when every entry has left. */
 void od_group_release(od_group *group);
+
+/* Adds a manual entry; each entry needs one od_group_leave. */
 void od_group_enter(od_group *group);
+
+/* Removes a manual entry; the last one ends the waits. */
 void od_group_leave(od_group *group); /* traps if not entered */
 
 /* Returns the number of entries, manual or by jobs, that have not left. The value is a hint while entries

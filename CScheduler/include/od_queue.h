@@ -38,6 +38,8 @@ bool od_queue_is_suspended(od_queue *queue);
 
 /* Limits the queue to `width` jobs at a time from now on; running jobs continue. */
 void od_queue_set_width(od_queue *queue, int32_t width);
+
+/* Returns the width, or OD_UNLIMITED. */
 int32_t od_queue_width(od_queue *queue);
 
 /* Discards the submitted jobs that have not started. Returns the exact number of jobs that will never run, as
@@ -60,7 +62,10 @@ bool od_queue_wait(od_queue *queue, int64_t deadline_ns);
  * calls nothing, if an allocation fails. */
 od_status od_queue_notify(od_queue *queue, void (*function)(void *), void *context);
 
+/* Returns the label; the text lives as long as the queue. */
 const char *od_queue_label(od_queue *queue);
+
+/* Returns the band that the queue was created with. */
 od_band od_queue_band(od_queue *queue);
 
 /* A pointer for the queue's user, NULL until adopted. The first adopted pointer stays for the queue's

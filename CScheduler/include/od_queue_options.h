@@ -32,6 +32,7 @@ typedef struct od_queue_options {
     bool shared;          /* shared by the program: queues that target it bypass its order and limits */
 } od_queue_options;
 
+/* Creates a queue with options. Returns NULL if an allocation fails. */
 od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
 
 /* Gives an inactive queue a target (NULL: none). Each of its jobs then also occupies a slot of the target, in
@@ -45,7 +46,10 @@ void od_queue_set_target(od_queue *queue, od_queue *target);
 void od_queue_activate(od_queue *queue);
 bool od_queue_is_active(od_queue *queue);
 
+/* Returns the limit of pending jobs that the queue was created with. */
 uint32_t od_queue_pending_limit(od_queue *queue);
+
+/* Returns the overflow policy that the queue was created with. */
 od_overflow od_queue_overflow(od_queue *queue);
 /* Returns the number of submissions that od_queue_async and its variants have discarded over the queue's
  * lifetime. */

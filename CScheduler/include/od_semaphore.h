@@ -49,6 +49,8 @@ typedef enum od_semaphore_outcome {
 od_semaphore_waiter *od_semaphore_waiter_create(void (*function)(void *), void *context);
 void od_semaphore_waiter_free(od_semaphore_waiter *waiter);
 
+/* Starts the wait without blocking the thread. The caller frees the waiter after its function was called,
+ * after TAKEN or CANCELLED, or after a cancel that returned true. */
 od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore,
                                              od_semaphore_waiter *waiter);
 

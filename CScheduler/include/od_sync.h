@@ -26,6 +26,8 @@ typedef struct od_scope {
  * jobs, and holds one slot of the width until od_queue_sync_end. Traps if the caller already runs on this
  * serial queue. `scope` must not move before od_queue_sync_end. */
 void od_queue_sync_begin(od_queue *queue, od_scope *scope);
+
+/* Leaves the scope on the thread that entered it; scopes end in the opposite order. */
 void od_queue_sync_end(od_scope *scope);
 
 /* Enters as a barrier: waits until no job of the queue runs, and delays later jobs until od_queue_sync_end.

@@ -61,6 +61,8 @@ od_timer *od_timer_create_with(od_queue *queue, int32_t band, uint32_t flags,
  * not wait: other timers of the pool may be late until it returns. */
 od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *options,
                                     void (*deliver)(void *context, od_timer *timer));
+
+/* Runs the timer's call on the calling thread, once per call of `deliver`. */
 void od_timer_perform(od_timer *timer);
 
 /* Arms a timer, once per timer. The delay starts here. If the pool has stopped or the timer was cancelled,
