@@ -1,37 +1,42 @@
+// Owns the retry policy of a task: whether a failed attempt is repeated, and after how long. The state machine of
+// AnyTask calls `beginNextAttempt` after a failed attempt. This file never decides the outcome of a task.
+
 internal import OverdriveCore
 
-/// Whether and when a failed task is attempted again.
+/// Decides whether and when a failed task runs again.
 ///
 ///     task.retry(RetryPolicy(times: 5, delay: .exponential(.milliseconds(100), cap: .seconds(5)), jitter: 0.2) {
 ///         $0 is NetworkError
 ///     })
 public struct RetryPolicy: Sendable {
-    /// How long to wait before an attempt.
+    /// The wait before an attempt.
     public enum Delay: Sendable, Equatable {
-        /// At once.
+        /// No wait.
         case none
-        /// The same each time.
+        /// Waits of equal length.
         case fixed(Duration)
-        /// The first wait, then `multiplier` times as long each time, but no longer than `cap`.
+        /// The first wait. Each later wait is `multiplier` times as long, but at most `cap`.
         case exponential(Duration, multiplier: Double = 2, cap: Duration = .seconds(60))
     }
 
-    /// How many attempts may follow the first; a negative number traps.
+    /// The number of attempts after the first. Traps if negative.
     public var times: Int { didSet { check() } }
-    /// How long each retry waits.
+    /// The wait before each retry.
     public var delay: Delay
-    /// The random variation of each wait, 0 to 1, else it traps: 0.2 means 80 % to 120 % of the wait.
+    /// The random variation of each wait: 0.2 means 80 % to 120 % of the wait. Traps outside 0 to 1.
     public var jitter: Double { didSet { check() } }
-    /// Whether an error is worth another attempt.
+    /// Returns whether an error justifies another attempt.
     public var isWorthwhile: @Sendable (any Error) -> Bool
 
+    /// Creates a policy.
+    ///
     /// - Parameters:
-    ///   - times: How many attempts may follow the first; 0 or more, else it traps.
-    ///   - delay: How long to wait before each.
-    ///   - jitter: By how much waits vary at random, 0 to 1, else it traps.
-    ///   - isWorthwhile: Whether an error is worth another attempt.
+    ///   - times: The number of attempts after the first. Traps if negative.
+    ///   - delay: The wait before each retry.
+    ///   - jitter: The random variation of each wait as a fraction. Traps outside 0 to 1.
+    ///   - isWorthwhile: Returns whether an error justifies another attempt.
     /// - Ordering: None.
-    /// - Threading: Any thread; `isWorthwhile` is called on the thread that ends an attempt.
+    /// - Threading: Any thread. `isWorthwhile` is called on the thread that ends an attempt.
     /// - Cost: None but the closure's captures.
     public init(
         times: Int, delay: Delay = .none, jitter: Double = 0,
@@ -49,12 +54,13 @@ public struct RetryPolicy: Sendable {
         guard (0...1).contains(jitter) else { trap("RetryPolicy.jitter: out of range (\(jitter)). Choose 0 to 1.") }
     }
 
-    /// The wait before the attempt that follows `failed` failed ones, without jitter.
+    /// Returns the wait, without jitter, after a number of failed attempts.
     ///
-    /// - Parameter failed: 1 or more.
+    /// - Parameter failed: The number of failed attempts, 1 or more.
+    /// - Returns: The wait before the next attempt.
     /// - Ordering: None.
     /// - Threading: Any thread.
-    /// - Cost: A multiplication for each attempt, until the cap is reached.
+    /// - Cost: A multiplication for each failed attempt, until the cap is reached.
     public func delay(afterFailures failed: Int) -> Duration {
         switch delay {
         case .none: return .zero
@@ -62,7 +68,7 @@ public struct RetryPolicy: Sendable {
         case .exponential(let first, let multiplier, let cap):
             var wait = max(.zero, first)
             for _ in 1..<max(1, failed) where wait > .zero && wait < cap {
-                // Where it would be longer than the cap it may be longer than a duration can be.
+                // Compare by division: a product beyond the cap may exceed the range of `Duration`.
                 wait = multiplier < cap / wait ? wait * multiplier : cap
             }
             return max(.zero, min(wait, cap))
@@ -77,41 +83,43 @@ public struct RetryPolicy: Sendable {
 }
 
 extension Task {
-    /// Attempts the task again when it fails, through its queue: up to `times` times.
+    /// Repeats the task through its queue when an attempt fails, up to `times` times.
     ///
     ///     task.retry(3)
     ///
-    /// Cancellation ends it. A failed condition is not attempted again.
+    /// A cancelled task is not repeated. A task with a failed condition is not repeated.
     ///
+    /// - Parameter times: The number of attempts after the first. Traps if negative.
     /// - Returns: The task.
-    /// - Ordering: Counts for failures from here on; a later call replaces it.
+    /// - Ordering: Applies to failures after this call. A later call replaces the policy.
     /// - Threading: Any thread, at any time before the outcome.
-    /// - Cost: One allocation for the first of a task's extras, and a lock. An attempt is a submission.
+    /// - Cost: A lock, and one allocation for the first optional property of a task. Each attempt is a submission.
     @discardableResult
     public final func retry(_ times: Int = 1) -> Self {
         retry(RetryPolicy(times: times))
     }
 
-    /// Attempts the task again, through its queue, if it fails and the policy allows it.
+    /// Repeats the task through its queue when an attempt fails and the policy allows a retry.
     ///
+    /// - Parameter policy: The number of retries, their waits, and the errors that justify a retry.
     /// - Returns: The task.
-    /// - Ordering: Counts for failures from here on; a later call replaces it.
-    /// - Threading: Any thread, at any time before the outcome. The policy's closure is called on the thread that ends
-    ///   an attempt.
-    /// - Cost: One allocation for the first of a task's extras, and a lock. An attempt is a submission, or a timer and
-    ///   one.
+    /// - Ordering: Applies to failures after this call. A later call replaces the policy.
+    /// - Threading: Any thread, at any time before the outcome. The policy's closure is called on the thread that
+    ///   ends an attempt.
+    /// - Cost: A lock, and one allocation for the first optional property of a task. Each attempt is a submission,
+    ///   after a timer if the policy has a delay.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
         let times = policy.times
         var policy = Optional(policy)
         makeExtras().locked { fields in
             fields.retriesLeft = times
-            swap(&fields.retry, &policy)  // the one before is given up without the lock
+            swap(&fields.retry, &policy)  // The replaced policy is released after the lock.
         }
         return self
     }
 
-    /// Attempts that may still follow.
+    /// The number of attempts that may still follow.
     public final var retryCount: Int {
         extras?.locked { $0.retriesLeft } ?? 0
     }
@@ -123,7 +131,7 @@ extension AnyTask {
         endAttempt(failed - 1)
         let wait = extras?.locked { fields in
             fields.noteEnd()
-            // The policy may be another by now.
+            // `retry` may have replaced the policy since the attempt failed.
             fields.retriesLeft = max(0, fields.retriesLeft - 1)
             return fields.retry?.wait(afterFailures: Int(failed))
         }
@@ -133,21 +141,23 @@ extension AnyTask {
             Bounce.run { self.take(.retryDue) }
             return
         }
-        // The timer has the task: one that is cancelled meanwhile is not kept for that.
+        // The timer retains the task. The cleanup cancels the timer, so that a cancelled task is not retained until
+        // the timer fires.
         let timer = TaskQueue.inner.asyncAfter(wait) { self.take(.retryDue) }
         keep(cleanup: { timer.cancel() }, of: failed)
     }
 }
 
 extension Error {
-    /// Whether it is a `CancellationError`. A comparison of metatypes takes 300 instructions less, but is false in some processes.
+    /// Whether the error is a `CancellationError`. A comparison of metatypes takes 300 instructions less, but returns
+    /// false in some processes.
     var isCancellation: Bool { self is CancellationError }
 }
 
 extension TaskExtras {
     func mayRetry(after error: any Error) -> Bool {
         guard !error.isCancellation else { return false }
-        // Not an optional: that of a closure makes another closure around it.
+        // The closure is not optional: unwrapping an optional closure allocates a wrapper closure.
         var isWorthwhile: @Sendable (any Error) -> Bool = { _ in false }
         locked { fields in
             if fields.retriesLeft > 0, let retry = fields.retry { isWorthwhile = retry.isWorthwhile }

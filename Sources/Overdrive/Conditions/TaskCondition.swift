@@ -1,7 +1,11 @@
+// Owns the conditions of a task: their protocols, results and evaluation. A queue calls `prepareConditions` when a
+// task is added; the state machine of AnyTask calls `evaluateConditions` after the dependencies. This file never runs
+// a task's body.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// A condition for a task to run. It is evaluated once, after the task's dependencies and before its body.
+/// Decides whether a task may run. It is evaluated once, after the task's dependencies and before its body.
 ///
 ///     struct Reachable: TaskCondition {
 ///         let host: String
@@ -10,24 +14,26 @@ internal import Synchronization
 ///         }
 ///     }
 ///
-/// One that answers by calling a closure is a ``CallbackTaskCondition``.
+/// For a condition that answers by a callback, conform to ``CallbackTaskCondition``.
 ///
-/// - Threading: It is asked on `Scheduler.shared`'s workers. Several conditions are asked at once.
+/// - Threading: Evaluated on workers of `Scheduler.shared`. Conditions of one task are evaluated concurrently.
 public protocol TaskCondition: Sendable {
-    /// What ``dependencies(forTask:)`` returns: an array of ``AnyTask``.
+    /// The result type of ``dependencies(forTask:)``: an array of ``AnyTask``.
     associatedtype Dependencies = [AnyTask]
-    /// What the condition is called when it is to be removed; its type's name by default.
+    /// The name by which `remove(condition:)` finds the condition. The default is the name of the type.
     var conditionName: String { get }
-    /// Tasks that have to be over before the condition is evaluated. They become the task's dependencies when it
-    /// is added to a queue.
+    /// The tasks that must finish before the condition is evaluated.
+    ///
+    /// They become dependencies of the task when the task is added to a queue.
     func dependencies<T>(forTask task: Task<T>) -> Dependencies
-    /// There for every condition that can be; it is what refuses another ``Dependencies``.
+    /// Rejects, at compile time, a type of ``Dependencies`` that is not an array of ``AnyTask``. Conforming types do
+    /// not implement this function.
     static func tasks(_ dependencies: Dependencies) -> [AnyTask]
-    /// Answers by returning.
+    /// Evaluates the condition and returns its result.
     func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
 }
 
-/// A condition that answers by calling a closure, now or later.
+/// Decides whether a task may run, and answers by calling a closure, now or later.
 ///
 ///     struct Reachable: CallbackTaskCondition {
 ///         func evaluate<T>(
@@ -37,7 +43,9 @@ public protocol TaskCondition: Sendable {
 ///         }
 ///     }
 public protocol CallbackTaskCondition: TaskCondition {
-    /// Answers by calling the closure, once. Dropping it without an answer is a failure.
+    /// Evaluates the condition and passes its result to the closure.
+    ///
+    /// Only the first call of the closure counts. If the closure is released without a call, the condition fails.
     func evaluate<T>(
         forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void)
 }
@@ -72,43 +80,46 @@ extension CallbackTaskCondition {
 
 /// The result of a condition.
 public enum TaskConditionResult: Sendable {
-    /// It holds.
+    /// The condition holds: the task may run.
     case satisfied
-    /// It does not hold, and why.
+    /// The condition does not hold; the error states the reason.
     case failed(any Error)
 }
 
-/// Why a task did not run.
+/// The error of a task whose conditions failed.
 public enum TaskConditionError: Error {
-    /// The results of the failed conditions, in the order in which they were added.
+    /// The errors of the failed conditions, in the order in which the conditions were added.
     case combined(errors: [any Error])
-    /// A condition let go of its closure without an answer.
+    /// A condition released its closure without calling it.
     case unanswered(condition: String)
 }
 
 extension AnyTask {
-    /// Adds a condition. One that comes after the task was added to a queue, or started, does not count.
+    /// Adds a condition to a task that is not yet in a queue.
     ///
-    /// - Returns: Whether it counts.
-    /// - Ordering: Conditions are asked after the dependencies, all at once.
+    /// - Parameter condition: The condition to evaluate before the body.
+    /// - Returns: Whether the condition was added: false if the task was already added to a queue or started.
+    /// - Ordering: Conditions are evaluated concurrently, after the dependencies.
     /// - Threading: Any thread, before the task is added or started.
-    /// - Cost: One allocation for the first of a task's extras, and a lock. Each condition is a Swift task.
+    /// - Cost: A lock, and one allocation for the first optional property of a task. Each condition runs in a Swift
+    ///   task.
     @discardableResult
     public final func add(condition: any TaskCondition) -> Bool {
         makeExtras().locked { fields in
-            // The others have been asked what they depend on, which they are once.
+            // Once prepared, no condition can be added: `dependencies(forTask:)` is called only once for all of them.
             guard !fields.conditionsArePrepared, take(.condition) else { return false }
             fields.conditions.add(condition)
             return true
         }
     }
 
-    /// Removes the first condition of the same name, before the conditions are evaluated.
+    /// Removes the first condition with the same name, before the conditions are evaluated.
     ///
-    /// - Returns: Whether there was one.
-    /// - Ordering: Before the conditions are asked; afterwards it changes nothing.
-    /// - Threading: Any thread. Names are asked for outside of the lock.
-    /// - Cost: A lock and a look at each condition.
+    /// - Parameter condition: A condition with the name to search for.
+    /// - Returns: Whether a condition was removed.
+    /// - Ordering: Has no effect once the conditions are evaluated.
+    /// - Threading: Any thread. `conditionName` is called without a lock.
+    /// - Cost: A lock and a comparison for each condition.
     @discardableResult
     public final func remove(condition: any TaskCondition) -> Bool {
         guard let extras else { return false }
@@ -118,30 +129,31 @@ extension AnyTask {
 
     /// Removes all conditions of a type, before the conditions are evaluated.
     ///
-    /// - Returns: Whether there was one.
-    /// - Ordering: Before the conditions are asked; afterwards it changes nothing.
+    /// - Parameter type: The type of the conditions.
+    /// - Returns: Whether a condition was removed.
+    /// - Ordering: Has no effect once the conditions are evaluated.
     /// - Threading: Any thread.
-    /// - Cost: A lock and a look at each condition.
+    /// - Cost: A lock and a comparison for each condition.
     @discardableResult
     public final func remove<C: TaskCondition>(condition type: C.Type) -> Bool {
         extras?.removeAll(of: \.conditions) { $0 is C } ?? false
     }
 
-    /// The results of the failed conditions.
+    /// The errors of the failed conditions.
     public final var conditionErrors: [any Error] {
         extras?.locked { $0.conditionErrors } ?? []
     }
 }
 
 extension Task {
-    /// The conditions' dependencies become the task's, once, when it comes to a queue.
+    /// Adds the dependencies of the conditions to the task, once, when the task is added to a queue.
     final func prepareConditions() {
         guard standing.isConditional, let extras else { return }
         let (conditions, isHeld) = extras.locked { fields -> ([any TaskCondition], Bool) in
             if fields.conditionsArePrepared { return ([], false) }
             fields.conditionsArePrepared = true
-            // Another thread may bring the task to a queue while this one asks: it waits for the answers as for a
-            // dependency, of which there will be as many as there are.
+            // Another thread may add the task to a queue during this function. The step `dependOn` holds the task
+            // back like a dependency until `release` below.
             return (fields.conditions.all, step(.dependOn).actions.contains(.accept))
         }
         for condition in conditions {
@@ -171,7 +183,8 @@ extension Task {
         for (index, condition) in conditions.enumerated() {
             let name = Bounce.outside { condition.conditionName }
             let answer = Answer(to: answers, index: index, condition: name)
-            // On the scheduler, and not on Swift's own few threads: others may block those.
+            // Conditions run on the scheduler's workers, because other code may block the few threads of Swift's own
+            // executor.
             AsyncTask(executorPreference: TaskQueue.global().scheduler) {
                 answer.give(await condition.evaluate(forTask: self))
             }
@@ -179,7 +192,7 @@ extension Task {
     }
 }
 
-/// Collects what a task's conditions say.
+/// Collects the results of a task's conditions, and calls `whenComplete` once with the errors after the last result.
 private final class Answers: Sendable {
     private struct State {
         var missing: Int
@@ -207,7 +220,8 @@ private final class Answers: Sendable {
     }
 }
 
-/// One condition's answer: the first counts, and none is a failure.
+/// The answer of one condition. The first call of `give` counts; the deinitialiser reports a failure if there was
+/// none.
 private final class Answer: Sendable {
     private let answers: Answers
     private let index: Int

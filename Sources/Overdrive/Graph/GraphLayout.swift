@@ -1,10 +1,13 @@
+// Owns the types of a frozen graph that never change during runs: nodes, edges and the layout in memory.
+// `TaskGraph.freeze` builds the layout, and `GraphRun` reads it. This file never runs a node.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// A node of a frozen graph: what all runs share.
+/// A node of a frozen graph, as all runs share it.
 @usableFromInline
 struct GraphNode: Sendable {
-    /// Initialises the result at the place, or throws.
+    /// A synchronous body. It initialises the result in the slot, or throws.
     @usableFromInline typealias Direct = @Sendable (TaskGraph.Reader, GraphSlot) throws -> Void
     @usableFromInline typealias Suspending = @Sendable (TaskGraph.Reader, GraphSlot) async throws -> Void
     typealias Destroy = @Sendable (GraphSlot) -> Void
@@ -15,56 +18,57 @@ struct GraphNode: Sendable {
         case suspending(Suspending)
     }
 
-    /// Empty: the node is called by its number.
+    /// The node's name. If it is empty, messages use the node's number.
     let name: String
     let offset: Int
     let queue: TaskQueue?
     let qos: TaskQueue.QoS?
     let retry: RetryPolicy?
     let body: Body
-    /// nil: the result needs no deinitialisation.
+    /// Deinitialises a result. It is nil if the result's type needs no deinitialisation.
     let destroy: Destroy?
 
-    /// A run may wait for the node while no thread runs it.
+    /// Whether a run may wait for the node while no thread runs it: during a suspension or the delay of a retry.
     fileprivate var mayWait: Bool {
         if case .suspending = body { return true }
         return retry != nil
     }
 
-    /// Neither a queue, nor a quality of service, nor an asynchronous body sends it elsewhere.
+    /// Whether the node may run on any worker of the graph's queue. It has no queue, quality of service or
+    /// asynchronous body.
     fileprivate var isPlain: Bool {
         guard queue == nil, qos == nil, case .direct = body else { return false }
         return true
     }
 
-    /// Neither runs elsewhere, nor is tried again.
+    /// Whether the node is plain and has no retry policy.
     fileprivate var isSimple: Bool { isPlain && retry == nil }
 }
 
-/// The facts of a frozen node that each run reads. They lie in the layout's slab, and are never copied: a copy would count
-/// a reference to the closure.
+/// The properties of a frozen node that every run reads. They lie in the layout's array and are never copied, because
+/// a copy would retain the closure.
 struct GraphStep: ~Copyable {
     fileprivate let body: GraphNode.Direct
     let offset: Int
-    /// How many dependencies the node has.
+    /// The number of dependencies of the node.
     let joins: Int32
     let firstEdge: Int32
     let edges: Int32
-    /// The node may run right after the node that released it, on the same thread.
+    /// Whether the node may run on the thread that released it, right after the node that did so.
     let isPlain: Bool
-    /// The layout's `special` has the node.
+    /// Whether the node has an entry in `GraphLayout.special`.
     let isSpecial: Bool
 
-    /// Runs the closure of a node that does not suspend.
+    /// Runs the body of a node that is not asynchronous.
     func call(_ reader: TaskGraph.Reader, _ slot: GraphSlot) throws { try body(reader, slot) }
 }
 
-/// A dependency as the node before it sees it: the dependent, and what it needs.
+/// An outgoing edge of a node: the dependent node, and the condition under which it runs. One word holds both.
 struct GraphEdge: Sendable {
     enum Kind: Int32 {
         /// The dependent reads the result.
         case needed
-        /// The dependent waits only, or takes an optional result.
+        /// The dependent only waits, or takes an optional result.
         case order
         /// The dependent runs if the result is true.
         case whenTrue
@@ -84,36 +88,37 @@ struct GraphEdge: Sendable {
     var kind: Kind { Kind(rawValue: word & 3) ?? .needed }
 }
 
-/// How a node ended in a run.
+/// The outcome of a node in a run.
 @usableFromInline
 enum GraphOutcome: UInt8 {
-    /// It has not ended, or never will: its job was discarded by a stop.
+    /// The node has not ended. It never ends if a shutdown discarded its job.
     case pending
     case finished
     case failed
-    /// A node that it needs failed.
+    /// The node did not run, because a node that it needs failed.
     case skipped
-    /// It is on a branch that was not taken, or needs a node that is.
+    /// The node did not run: it, or a node that it needs, is on a branch that was not taken.
     case notTaken
-    /// The run was cancelled, or stopped after a failure, before it began.
+    /// The node did not run, because the run was cancelled or stopped first.
     case cancelled
 }
 
-/// A node's words in one run. They lie in the run's slab; the engine's jobs point at them.
+/// The mutable state of a node in one run. It lies in the run's array, and the engine's jobs point at it.
 @usableFromInline
 struct GraphNodeState: ~Copyable {
     unowned(unsafe) let run: GraphRun
-    /// Dependencies that have not ended.
+    /// The number of dependencies that have not ended.
     ///
-    /// Edge: each of several dependencies subtracts with release after its last write, and the last one acquires what all have
-    /// written. An only dependency does not count: its thread runs or submits the node.
+    /// Edge: each of several dependencies subtracts with release after its last write. The last one acquires the
+    /// writes of all of them. A single dependency is not counted: its thread runs or submits the node.
     let waitsFor: Atomic<Int32>
     let index: Int32
-    /// Bits of dependencies that keep the node from running: `doomed`, `notTaken`. Written before `waitsFor` is released.
+    /// Flags set by dependencies that keep the node from running: `doomed`, `notTaken`. A dependency sets them before
+    /// it releases `waitsFor`.
     let verdict = Atomic<UInt8>(0)
-    /// Written by the thread that ends the node, before it releases dependents; read by these.
+    /// The outcome. The thread that ends the node writes it before it releases the dependents, which read it.
     @usableFromInline var outcome = GraphOutcome.pending
-    /// Failed attempts. Attempts follow each other.
+    /// The number of failed attempts. It needs no lock, because attempts do not overlap.
     var attempts: UInt16 = 0
 
     static var doomed: UInt8 { 1 }
@@ -126,33 +131,34 @@ struct GraphNodeState: ~Copyable {
     }
 }
 
-/// A frozen graph's nodes and edges. It never changes.
+/// The nodes and edges of a frozen graph. It never changes.
 ///
-/// Successors lie in compressed rows: those of a node are `edges[firstEdge..<firstEdge + edges]` of its step.
+/// Edges are stored in compressed sparse rows. The outgoing edges of a node are `edges[firstEdge..<firstEdge +
+/// edges]` of its step.
 @safe final class GraphLayout: Sendable {
-    /// Slots lie at multiples of their type's alignment, of at most this many bytes.
+    /// The largest alignment of a slot, in bytes. Each slot is aligned for its result type.
     static let slotAlignment = 64
 
-    /// How many nodes the graph has.
+    /// The number of nodes.
     let count: Int
-    // The initialiser writes both slabs, and the deinitialiser frees them.
+    // The initialiser allocates and writes both arrays; the deinitialiser frees them.
     nonisolated(unsafe) let steps: UnsafePointer<GraphStep>
     nonisolated(unsafe) let edges: UnsafePointer<GraphEdge>
     private let names: ContiguousArray<String>
-    /// Nodes that have a queue, a quality of service, a retry policy or an asynchronous closure.
+    /// The nodes that have a queue, a quality of service, a retry policy or an asynchronous closure.
     private let special: [Int32: GraphNode]
-    /// Nodes that depend on nothing, without inputs.
+    /// The nodes without dependencies, except inputs.
     let roots: ContiguousArray<Int32>
     let inputs: [GraphInput]
-    /// Inputs that depend on nothing: their values are there before a run begins.
+    /// The inputs without dependencies. Their values are known before a run begins.
     let readyInputs: ContiguousArray<Int32>
     let slotBytes: Int
     let policy: TaskGraph.FailurePolicy
-    /// A run may wait while no node runs: for an asynchronous body or a retry.
+    /// Whether a run may wait while no thread runs a node: for an asynchronous body or a retry.
     let mayWait: Bool
-    /// The builder's number, which nodes name.
+    /// The unique number of the `TaskGraph` that built this layout. Its nodes carry the number.
     let graph: Int
-    /// Nodes whose results need deinitialisation.
+    /// The nodes whose results need deinitialisation.
     let owners: ContiguousArray<(node: Int32, destroy: GraphNode.Destroy)>
 
     init(
@@ -209,29 +215,31 @@ struct GraphNodeState: ~Copyable {
         unsafe edges.deallocate()
     }
 
-    /// The name of a node. A node without a name has its number: most graphs never ask, so `add` makes no string for it.
+    /// Returns the name of a node, or its number if it has none. `add` makes no string for unnamed nodes, because
+    /// most graphs never need it.
     func name(of node: Int) -> String { names[node].isEmpty ? "node \(node)" : names[node] }
 
-    /// The facts of a node that has a queue, a quality of service, a retry policy or an asynchronous closure; else nil.
+    /// Returns the node if it has a queue, a quality of service, a retry policy or an asynchronous closure; else nil.
     func special(_ node: Int) -> GraphNode? {
         unsafe steps[node].isSpecial ? special[Int32(node)] : nil
     }
 
     func offset(of node: Int) -> Int { unsafe steps[node].offset }
 
-    /// How many dependencies a node has.
+    /// Returns the number of dependencies of a node.
     func joins(of node: Int) -> Int32 { unsafe steps[node].joins }
 
     func isPlain(_ node: Int) -> Bool { unsafe steps[node].isPlain }
 
-    /// The dependencies of other nodes on this one.
+    /// Returns the outgoing edges of a node.
     func successors(of node: Int) -> UnsafeBufferPointer<GraphEdge> {
         unsafe UnsafeBufferPointer(start: edges + Int(steps[node].firstEdge), count: Int(steps[node].edges))
     }
 
-    /// The nodes of a circle, each before its dependent; nil if there is none.
+    /// Returns the nodes of a cycle, each before its dependent; nil if there is none.
     ///
-    /// Kahn's levels first, in linear time: nodes that remain wait for a circle. A walk along them ends in one.
+    /// Kahn's algorithm first removes, in linear time, all nodes that depend on no cycle. A walk backwards from any
+    /// remaining node then ends in a cycle.
     func circle() -> [Int]? {
         var left = ContiguousArray((0..<count).lazy.map { self.joins(of: $0) })
         var ready = roots + readyInputs

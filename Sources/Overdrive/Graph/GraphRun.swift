@@ -1,40 +1,44 @@
+// Owns the state and the execution of one run of a frozen graph. `TaskGraph.Frozen` starts and cancels runs, and
+// workers call `job`. A run never changes the layout.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// One run of a frozen graph: its counters, its results, and how nodes follow each other.
+/// One run of a frozen graph: its dependency counters, its results, and the order of its nodes.
 ///
-/// A run's storage is reused: `Frozen` keeps runs that have ended, `Results` gives its run back. A run is driven by any number of
-/// threads at a time, each of which runs one node after another. How it ends: each job of the run counts on `group`, and so does
-/// a node that waits for a retry or an asynchronous body; when the group is empty, no thread touches the run.
+/// Storage is reused: `Frozen` keeps finished runs, and `Results` returns its run to that pool. Any number of threads
+/// work on a run, each on one node at a time. `group` counts each job of the run, and each node that waits for a
+/// retry or an asynchronous body. When the group is empty, no thread accesses the run.
 @safe @usableFromInline
 final class GraphRun: CurrentWork {
     let layout: GraphLayout
     let queue: TaskQueue
     let group = WaitGroup()
-    // `waitsFor` and `group` order all accesses to these words.
+    // `waitsFor` and `group` order all accesses to this memory.
     nonisolated(unsafe) private let states: UnsafeMutablePointer<GraphNodeState>
     nonisolated(unsafe) private let slots: UnsafeMutableRawPointer
     private let ended = Atomic(0)
-    /// Nodes that have not begun do not begin.
+    /// After a stop or a cancel, nodes that have not begun do not begin.
     private let isStopped = Atomic(false)
     private let isCancelled = Atomic(false)
-    /// Written before the run's first job is submitted, and after its last one has ended.
+    /// The token of the current run. It is written before the run's first job is submitted, and cleared after the
+    /// last job has ended.
     nonisolated(unsafe) private var token: CancellationToken?
-    /// The number of the token's call of `cancel`.
+    /// The registration of `cancel` with the token.
     nonisolated(unsafe) private var watch: Int?
-    /// The token's call of `cancel` was made, and may be under way: another run must not meet it.
+    /// Whether the token has called `cancel`. That call may still be under way, so the storage is not reused.
     nonisolated(unsafe) private var isSpent = false
-    /// How each input's slot is initialised. Written as `token` is.
+    /// The initialisers of the inputs' slots. It is written when `token` is.
     nonisolated(unsafe) private(set) var given: [GraphInput.Write] = []
-    /// Swift tasks of asynchronous nodes that run.
+    /// The Swift tasks of asynchronous nodes that are running.
     private let suspended = Locked<[Int: AsyncTask<Void, Never>]>([:])
-    /// Nodes that wait for another attempt.
+    /// The nodes that wait for another attempt.
     private let retries = Locked<[Int: WeakRetryWait]>([:])
     let failures = Locked<[(node: Int, error: any Error)]>([])
 
-    /// A worker runs this many nodes one after another between looks at the clock.
+    /// The number of nodes that a worker runs in a row before it reads the clock.
     private static var mostInline: Int { 32 }
-    /// A worker that has run nodes for so long gives way to other jobs.
+    /// The time after which a worker stops running nodes in a row, so that other jobs can run.
     private static var longestInline: Duration { .microseconds(200) }
 
     init(_ layout: GraphLayout, on queue: TaskQueue) {
@@ -54,7 +58,8 @@ final class GraphRun: CurrentWork {
         unsafe slots.deallocate()
     }
 
-    /// Readies an ended run for another one. False: a discarded job left counters as no run may find them.
+    /// Resets a finished run for the next one. Returns false if a discarded job left the counters in an unusable
+    /// state.
     func reset() -> Bool {
         guard isWhole, unsafe !isSpent else { return false }
         destroyResults()
@@ -63,7 +68,7 @@ final class GraphRun: CurrentWork {
         unsafe given = []
         suspended.withLock { $0 = [:] }
         retries.withLock { $0 = [:] }
-        // Relaxed: no thread is in the run; the pool's lock orders this before the next one.
+        // Relaxed: no thread accesses the run; the pool's lock orders this before the next run.
         ended.store(0, ordering: .relaxed)
         isStopped.store(false, ordering: .relaxed)
         isCancelled.store(false, ordering: .relaxed)
@@ -88,10 +93,10 @@ final class GraphRun: CurrentWork {
 
     func outcome(of node: Int) -> GraphOutcome { unsafe states[node].outcome }
 
-    /// Whether each node has ended in some way.
+    /// Whether all nodes have ended, with any outcome.
     var isWhole: Bool { ended.load(ordering: .acquiring) == layout.count }
 
-    /// What `run` throws: the first failure, or that the run was cancelled.
+    /// The error that `run` throws: the first failure or a cancellation; nil if there is none.
     var error: TaskGraphError? {
         let failed = failures.withLock { $0 }
         if let first = failed.first, layout.policy != .goOn {
@@ -106,31 +111,31 @@ final class GraphRun: CurrentWork {
 
     @usableFromInline
     var isRequested: Bool {
-        // Relaxed: it only says that results are not needed.
+        // Relaxed: the flag only says that the results are not needed.
         unsafe isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false
     }
 
-    /// Starts no further node, cancels the tasks of asynchronous nodes, and ends waits for a retry.
+    /// Cancels the run: no further node starts, asynchronous nodes' tasks are cancelled, and waits for a retry end.
     func cancel() {
-        isCancelled.store(true, ordering: .relaxed)  // Relaxed: as above.
+        isCancelled.store(true, ordering: .relaxed)  // Relaxed: the flag only says that the results are not needed.
         stop()
         for task in suspended.withLock({ Array($0.values) }) { task.cancel() }
     }
 
-    /// Starts no further node, and ends waits for a retry.
+    /// Stops the run: no further node starts, and waits for a retry end.
     private func stop() {
         isStopped.store(true, ordering: .relaxed)  // Relaxed: `mayBegin` is a hint.
         for waiting in retries.withLock({ Array($0.values) }) { waiting.wait?.end() }
     }
 
     private var mayBegin: Bool {
-        if isStopped.load(ordering: .relaxed) { return false }  // Relaxed: a hint, no data goes with it.
+        if isStopped.load(ordering: .relaxed) { return false }  // Relaxed: the flag is a hint and publishes no data.
         return true
     }
 
     // MARK: - Running
 
-    /// Starts the run: all ready nodes but one become jobs, and the calling thread runs the last one if `here`.
+    /// Starts the run. Ready nodes become jobs; if `here` is true, the calling thread runs one of them.
     func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write]) {
         unsafe self.token = token
         unsafe self.given = given
@@ -147,18 +152,19 @@ final class GraphRun: CurrentWork {
         drive(own, most: .max)
     }
 
-    /// Ends the watch on the token. Called once the run has ended.
+    /// Removes the registration with the token. Called once the run has ended.
     func endWatch() {
         guard let token = unsafe token, let watch = unsafe watch else { return }
         unsafe isSpent = !token.withdraw(watch)
         unsafe self.watch = nil
     }
 
-    /// Ends the inputs that are ready. Returns a node that they have released, if it may run here; others become jobs.
+    /// Ends the inputs that are ready. Returns one node that they released, if it may run on this thread; other
+    /// released nodes become jobs.
     private func endInputs() -> Int? {
         var own: Int?
         for input in layout.readyInputs {
-            guard let outcome = execute(Int(input)) else { continue }  // an input has no retry
+            guard let outcome = execute(Int(input)) else { continue }  // An input has no retry policy.
             ended.add(1, ordering: .acquiringAndReleasing)
             guard let next = release(Int(input), outcome) else { continue }
             if let own { push(own) }
@@ -167,14 +173,15 @@ final class GraphRun: CurrentWork {
         return own
     }
 
-    /// The function of a node's job.
+    /// The job function of a node. Its context is the node's `GraphNodeState`.
     private static let job: TaskQueue.Function = { context in
         guard let state = unsafe context?.assumingMemoryBound(to: GraphNodeState.self) else { return }
         let run = unsafe state.pointee.run
         run.drive(unsafe Int(state.pointee.index), most: run.mostOf(unsafe Int(state.pointee.index)))
     }
 
-    /// A node that has its own queue or quality of service is followed by no other one on that queue's thread.
+    /// Returns 1 for a node with a queue or quality of service, so that no other node follows it on that queue's
+    /// thread.
     private func mostOf(_ node: Int) -> Int { layout.isPlain(node) ? GraphRun.mostInline : 1 }
 
     private func push(_ node: Int) {
@@ -188,7 +195,7 @@ final class GraphRun: CurrentWork {
             group: group, qos: special?.qos, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
     }
 
-    /// Submits released nodes: plain ones together.
+    /// Submits released nodes. Plain nodes are submitted in one batch.
     private func push(_ nodes: some Collection<Int>) {
         if nodes.count < 3 { return nodes.forEach { push($0) } }
         queue.asyncJobs(group: group) { batch in
@@ -199,12 +206,12 @@ final class GraphRun: CurrentWork {
         for node in nodes where !layout.isPlain(node) { push(node) }
     }
 
-    /// Runs a node, then one that it has released, and so on. Others that it has released become jobs.
+    /// Runs a node, then a node that it released, and so on. Other released nodes become jobs.
     ///
-    /// Every `most` nodes the thread looks at the clock. It gives way to other jobs once its time is over. With a `most` of 1 it
-    /// runs no second node.
+    /// After every `most` nodes the thread reads the clock. It submits the next node and returns when its time is
+    /// used up. If `most` is 1, it runs only one node.
     private func drive(_ first: Int, most: Int) {
-        // `whileCurrent` is generic: each call of it would look up types.
+        // This inlines `whileCurrent`, which is generic: each call would look up type metadata.
         var work = CurrentWorkReference(self)
         unsafe withUnsafeMutablePointer(to: &work) { work in
             let outer = unsafe CurrentWorkPlace.enter(work)
@@ -213,14 +220,14 @@ final class GraphRun: CurrentWork {
         }
     }
 
-    /// Returns how many nodes have ended.
+    /// Runs a chain of nodes; see `drive`. Returns the number of nodes that have ended.
     private func follow(_ first: Int, most: Int) -> Int {
         var node = first
         var count = 0
         var look = most
-        var end: Duration?  // known from the first look on
+        var end: Duration?  // Set at the first look at the clock.
         while true {
-            guard let outcome = execute(node) else { return count }  // a retry will end it
+            guard let outcome = execute(node) else { return count }  // A retry will end the node.
             count += 1
             guard let next = release(node, outcome) else { return count }
             if count >= look {
@@ -236,30 +243,31 @@ final class GraphRun: CurrentWork {
     }
 
     private static let first = ContinuousClock.now
-    /// A function by itself: the clock's type is looked up whenever an instant is copied.
+    /// This function is not inlined, because each copy of a clock's instant looks up type metadata.
     @inline(never) private static func now() -> Duration { first.duration(to: .now) }
 
-    /// Ends a node that an asynchronous body has finished.
+    /// Ends a node after its asynchronous body.
     private func end(_ node: Int, _ outcome: GraphOutcome) {
         ended.add(1, ordering: .acquiringAndReleasing)
         if let next = release(node, outcome) { push(next) }
     }
 
-    /// How a node ends that is not to run; nil if it is.
+    /// Returns the outcome of a node that must not run; nil if the node may run.
     private func verdict(on node: Int) -> GraphOutcome? {
-        // Relaxed: ordered by `waitsFor`, whose last decrement brought us here.
+        // Relaxed: `waitsFor` orders this load. Its last decrement happened before this thread came here.
         let verdict = unsafe states[node].verdict.load(ordering: .relaxed)
         if verdict != 0 {
             unsafe states[node].verdict.store(0, ordering: .relaxed)
             return verdict & GraphNodeState.doomed != 0 ? .skipped : .notTaken
         }
-        if unsafe token?.isCancelled == true, !isCancelled.load(ordering: .relaxed) { cancel() }  // Relaxed: once is enough.
+        // Relaxed: a repeated cancel does no harm.
+        if unsafe token?.isCancelled == true, !isCancelled.load(ordering: .relaxed) { cancel() }
         return mayBegin ? nil : .cancelled
     }
 
-    /// Runs a node's closure. Returns how it ended; nil if it is to be tried again later.
+    /// Runs the body of a node. Returns its outcome; nil if a retry will follow.
     private func execute(_ node: Int) -> GraphOutcome? {
-        // All dependencies have ended: the counter is the next run's from here on.
+        // All dependencies have ended, so the counter can be reset for the next run.
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         if let verdict = verdict(on: node) { return verdict }
         do {
@@ -271,7 +279,7 @@ final class GraphRun: CurrentWork {
         }
     }
 
-    /// Records a failed attempt. Returns `.failed`; nil if another attempt is under way.
+    /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
     private func failed(_ node: Int, _ error: any Error) -> GraphOutcome? {
         if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.times, Int(UInt16.max) - 1), mayBegin,
             !error.isCancellation, retry.isWorthwhile(error)
@@ -285,11 +293,11 @@ final class GraphRun: CurrentWork {
             let again = RetryWait(node, of: self)
             retries.withLock { $0[node] = WeakRetryWait(wait: again) }
             queue.asyncAfter(wait) { again.end() }
-            if !mayBegin { again.end() }  // a stop that came before the wait was noted
+            if !mayBegin { again.end() }  // A stop may have come before the wait was in the list.
             return nil
         }
         unsafe states[node].attempts = 0
-        // The node answers the cancel.
+        // The error is the node's response to the cancel.
         if isRequested, error.isCancellation { return .cancelled }
         failures.withLock { $0.append((node, error)) }
         if layout.policy == .stop { stop() }
@@ -298,7 +306,8 @@ final class GraphRun: CurrentWork {
 
     private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
-        // A node that does not run ends in a job: a chain of these would otherwise end on one stack.
+        // A node that does not run ends in a separate job. Otherwise a long chain of skipped nodes would recurse on
+        // one stack.
         if let verdict = verdict(on: node) {
             return queue.async(group: group) { [self] in end(node, verdict) }
         }
@@ -313,18 +322,19 @@ final class GraphRun: CurrentWork {
                 if let outcome = failed(node, error) { end(node, outcome) }
             }
         }
-        // The last attempt's task stays until the run is given back: a late cancel of it changes nothing.
+        // The last attempt's task remains in the list until the run is reset. A late cancel of it has no effect.
         suspended.withLock { $0[node] = task }
-        if isRequested { task.cancel() }  // a cancel that came before the task was noted
+        if isRequested { task.cancel() }  // A cancel may have come before the task was in the list.
     }
 
-    /// The wait of `node` for another attempt is over.
+    /// Submits `node` again after its wait for another attempt.
     fileprivate func endRetryWait(of node: Int) {
         retries.withLock { _ = $0.removeValue(forKey: node) }
         push(node)
     }
 
-    /// Tells the dependents of an ended node. Returns one that is ready, if it may run here; other ready ones become jobs.
+    /// Updates the dependents of an ended node. Returns one ready dependent that may run on this thread; other ready
+    /// ones become jobs.
     private func release(_ node: Int, _ outcome: GraphOutcome) -> Int? {
         unsafe states[node].outcome = outcome
         let successors = unsafe layout.successors(of: node)
@@ -346,21 +356,22 @@ final class GraphRun: CurrentWork {
         return next
     }
 
-    /// Tells one dependent. Returns whether it is ready.
+    /// Updates one dependent. Returns whether it is ready.
     private func tell(_ edge: GraphEdge, after node: Int, _ outcome: GraphOutcome) -> Bool {
         if outcome != .finished || edge.kind.isBranch {
             let verdict = verdict(of: edge.kind, after: node, outcome)
-            // Release by the decrement below, or by the job of the dependent.
+            // Relaxed: the decrement below, or the submission of the dependent, publishes the flag.
             if verdict != 0 { unsafe states[edge.node].verdict.bitwiseOr(verdict, ordering: .relaxed) }
         }
-        // No other thread counts for the only dependency.
+        // A single dependency is not counted.
         if layout.joins(of: edge.node) == 1 { return true }
         return unsafe states[edge.node].waitsFor.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 
-    /// Tells the dependents from the `from`-th on. These and two others become jobs in one batch when they are ready.
+    /// Updates the dependents from the `from`-th edge on. Ready ones, and `first` and `second`, become jobs in one
+    /// batch.
     ///
-    /// However many there are, this needs the batch's memory only.
+    /// Memory use does not depend on the number of dependents.
     private func pushAll(
         _ node: Int, _ outcome: GraphOutcome, _ successors: UnsafeBufferPointer<GraphEdge>, from: Int, _ first: Int, _ second: Int
     ) {
@@ -390,13 +401,13 @@ final class GraphRun: CurrentWork {
     }
 }
 
-/// A wait for another attempt, as the run knows it: the timer keeps it.
+/// A weak reference to the wait for another attempt. The timer holds the strong reference.
 private struct WeakRetryWait: Sendable {
     weak let wait: RetryWait?
 }
 
-/// A node that waits for another attempt. The run waits until this ends: by its timer, by a stop or a cancel, or by a
-/// shutdown, which discards the timer's closure and with it this.
+/// A node's wait for another attempt, which keeps the run's group from becoming empty. The timer, a stop or a cancel
+/// ends the wait. A shutdown discards the timer's closure and thereby releases the wait.
 private final class RetryWait: Sendable {
     private let run: GraphRun
     private let node: Int
@@ -408,7 +419,7 @@ private final class RetryWait: Sendable {
         run.group.enter()
     }
 
-    /// Ends the wait, once.
+    /// Ends the wait. Only the first call has an effect.
     func end() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
         run.endRetryWait(of: node)

@@ -1,9 +1,11 @@
+// Owns the drawings of a frozen graph in DOT, Mermaid and SVG. Programs call it. It never touches a run.
+
 extension TaskGraph.Frozen {
     /// Draws the graph in the DOT language, for Graphviz.
     ///
     ///     print(build.dot())    // digraph "build" { …
     ///
-    /// A dashed edge is an order. An edge of a branch has the condition's value as its label.
+    /// A dashed edge is an order without a result. The label of a branch edge is the condition's value.
     ///
     /// - Returns: The text of a DOT file.
     /// - Ordering: None: a frozen graph never changes.
@@ -25,7 +27,7 @@ extension TaskGraph.Frozen {
         return text + "}\n"
     }
 
-    /// Draws the graph in the language of Mermaid, for Markdown pages.
+    /// Draws the graph in the Mermaid language, for Markdown pages.
     ///
     ///     print(build.mermaid())    // flowchart LR …
     ///
@@ -53,7 +55,7 @@ extension TaskGraph.Frozen {
     ///
     ///     try build.svg().write(toFile: "build.svg", atomically: true, encoding: .utf8)
     ///
-    /// In a graph of more than 300 nodes a box stands for several nodes, by place and by the path of ``TaskGraph/subgraph(_:_:)``.
+    /// In a graph of more than 300 nodes, nodes of one column and one ``TaskGraph/subgraph(_:_:)`` path share a box.
     ///
     /// - Returns: The text of an SVG file.
     /// - Ordering: None: a frozen graph never changes.
@@ -85,7 +87,7 @@ extension GraphLayout {
     }
 }
 
-/// A graph in columns of boxes: dependents stand to the right.
+/// The boxes of a graph, in columns. A dependent is always to the right of its dependencies.
 private struct GraphPicture {
     private struct Box {
         var title: String
@@ -94,7 +96,7 @@ private struct GraphPicture {
         var row = 0
     }
 
-    /// The key of a box in a large graph: its nodes have it in common.
+    /// The key of a box in a large graph: the column and path that its nodes share.
     private struct Place: Hashable {
         let column: Int
         let path: String?
@@ -139,7 +141,7 @@ private struct GraphPicture {
         arrange()
     }
 
-    /// Orders each column by the mean row of the boxes that its boxes depend on.
+    /// Sorts each column by the mean row of the boxes that each box depends on.
     private mutating func arrange() {
         var before = [[Int]](repeating: [], count: boxes.count)
         for (from, to) in edges { before[to].append(from) }
@@ -179,7 +181,7 @@ private struct GraphPicture {
         return (parts + ["</svg>\n"]).joined(separator: "\n")
     }
 
-    /// For DOT.
+    /// Returns a quoted string for DOT.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {
@@ -192,12 +194,13 @@ private struct GraphPicture {
         return quoted + "\""
     }
 
-    /// For Mermaid, where # begins an entity.
+    /// Returns escaped text for Mermaid, in which # begins an entity.
     static func mermaid(_ text: String) -> String {
         escaped(text).split(separator: "#", omittingEmptySubsequences: false).joined(separator: "#35;")
     }
 
-    /// For SVG. By scalars: a character may be a quote with an accent.
+    /// Returns escaped text for SVG. It works on scalars, because one character may be a quote with a combining
+    /// accent.
     static func escaped(_ text: some StringProtocol) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

@@ -1,7 +1,9 @@
+// Owns the public types of a frozen graph and its results. Programs call it. It never changes the layout.
+
 public import OverdriveCore
 
 extension TaskGraph {
-    /// A graph that runs, as often as the program asks.
+    /// A graph that can be run any number of times.
     ///
     /// - Threading: Any thread. Several runs may be under way at a time; each has its own results.
     public final class Frozen: Sendable {
@@ -17,30 +19,30 @@ extension TaskGraph {
             queue = .concurrent(label: name, scheduler: scheduler)
         }
 
-        /// How many nodes the graph has.
+        /// The number of nodes in the graph.
         public var count: Int { layout.count }
 
-        /// Runs all nodes and waits for them. The calling thread takes part.
+        /// Runs all nodes and waits for them. The calling thread runs nodes too.
         ///
         ///     let results = try build.run()
         ///     print(results[size])    // 42
         ///
-        /// - Parameter token: Cancels the run: nodes that have not begun do not begin, and in others
-        ///   `Cancellation.isRequested` turns true. Tasks of asynchronous nodes are cancelled, and waits for a retry end.
+        /// - Parameter token: A token that cancels the run. No further node begins, and `Cancellation.isRequested`
+        ///   becomes true in running nodes. Tasks of asynchronous nodes are cancelled, and waits for a retry end.
         /// - Returns: The results.
-        /// - Throws: ``TaskGraphError/failed(node:error:others:)`` or ``TaskGraphError/cancelled(unfinished:)``, after all nodes
-        ///   that had begun have returned.
-        /// - Ordering: The caller sees what all nodes wrote.
+        /// - Throws: ``TaskGraphError/failed(node:error:others:)`` or ``TaskGraphError/cancelled(unfinished:)``,
+        ///   after all started nodes have returned.
+        /// - Ordering: The caller sees the writes of all nodes.
         /// - Threading: Any thread; in an `async` function call the other form.
-        /// - Cost: No allocation for a plain node, and a locked instruction for each dependency. A node that is released
-        ///   first runs at once on the thread that released it; others cost a submission each. A first run, and each run
-        ///   beyond those whose results were given back, allocates 24 bytes and the result's size for each node.
+        /// - Cost: No allocation for a plain node, and an atomic instruction for each dependency. The first dependent
+        ///   that a node releases runs at once on the same thread. Each other dependent costs a submission. A run
+        ///   allocates 24 bytes plus the result's size for each node, unless it reuses a finished run.
         @available(*, noasync, message: "write await run() inside an async function, not at the top level of a file")
         public func run(token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             try run(with: [], token: token)
         }
 
-        /// Runs all nodes with values for the graph's inputs, and waits for them.
+        /// Runs all nodes with values for the graph's inputs and waits for them.
         ///
         ///     let graph = TaskGraph()
         ///     let number = graph.input("number", of: Int.self)
@@ -51,13 +53,13 @@ extension TaskGraph {
         /// Traps if an input has neither a value nor a default, has 2 values, or belongs to another graph.
         ///
         /// - Parameters:
-        ///   - given: The inputs' values; see ``TaskGraph/InputNode/given(_:)``.
-        ///   - token: Cancels the run, as in `run(token:)`.
+        ///   - given: The values of the inputs; see ``TaskGraph/InputNode/given(_:)``.
+        ///   - token: A token that cancels the run, as in `run(token:)`.
         /// - Returns: The results.
-        /// - Throws: As `run(token:)`.
-        /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
+        /// - Throws: The errors of `run(token:)`.
+        /// - Ordering: Nodes see the caller's earlier writes; the caller sees the writes of all nodes.
         /// - Threading: Any thread; in an `async` function call the other form.
-        /// - Cost: As `run(token:)`, and 2 allocations.
+        /// - Cost: The cost of `run(token:)`, and 2 allocations.
         @available(*, noasync, message: "write await run(with:) inside an async function, not at the top level of a file")
         public func run(with given: [Given], token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
@@ -71,12 +73,13 @@ extension TaskGraph {
         ///
         ///     let results = try await build.run()
         ///
-        /// - Parameter token: Cancels the run, as the cancellation of the calling task does.
+        /// - Parameter token: A token that cancels the run. Cancelling the calling task cancels the run too.
         /// - Returns: The results.
-        /// - Throws: As the blocking form.
-        /// - Ordering: The caller sees what all nodes wrote.
+        /// - Throws: The errors of the blocking form.
+        /// - Ordering: The caller sees the writes of all nodes.
         /// - Threading: Any task.
-        /// - Cost: As the blocking form; and the first nodes are submitted, since the caller does not take part.
+        /// - Cost: The cost of the blocking form, and a submission for each first node, because the caller runs no
+        ///   nodes.
         public func run(token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
             try await run(with: [], token: token)
         }
@@ -86,13 +89,13 @@ extension TaskGraph {
         ///     let results = try await frozen.run(with: [number.given(4)])
         ///
         /// - Parameters:
-        ///   - given: The inputs' values; see ``TaskGraph/InputNode/given(_:)``.
-        ///   - token: Cancels the run, as the cancellation of the calling task does.
+        ///   - given: The values of the inputs; see ``TaskGraph/InputNode/given(_:)``.
+        ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
         /// - Returns: The results.
-        /// - Throws: As the blocking form, and traps as it does.
-        /// - Ordering: Nodes see what the caller wrote before; the caller sees what all nodes wrote.
+        /// - Throws: The errors of the blocking form. The call traps if the blocking form would.
+        /// - Ordering: Nodes see the caller's earlier writes; the caller sees the writes of all nodes.
         /// - Threading: Any task.
-        /// - Cost: As `run(token:)`, and 2 allocations.
+        /// - Cost: The cost of `run(token:)`, and 2 allocations.
         public func run(with given: [Given], token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)
@@ -115,7 +118,7 @@ extension TaskGraph {
         }
     }
 
-    /// The results of one run. They are given up with the last reference to this.
+    /// The results of one run. The last reference to this object keeps the results alive.
     public final class Results: Sendable {
         private let run: GraphRun
         private let pool: RunPool
@@ -129,9 +132,10 @@ extension TaskGraph {
             pool.give(run)
         }
 
-        /// The result of a node.
+        /// Returns the result of a node.
         ///
-        /// Traps if the node did not finish, which only ``FailurePolicy/goOn`` and branches allow: ask ``outcome(of:)`` there.
+        /// Traps if the node did not finish, which is possible only with ``FailurePolicy/goOn`` and branches. Use
+        /// ``outcome(of:)`` in these cases.
         public subscript<T>(node: Node<T>) -> T {
             check(node)
             guard run.reader.hasValue(node) else {
@@ -140,10 +144,10 @@ extension TaskGraph {
             return run.reader.value(of: node)
         }
 
-        /// How a node ended.
+        /// Returns the outcome of a node.
         ///
         /// - Parameter node: A node of the graph that ran.
-        /// - Returns: The node's value or error, or why it did not run.
+        /// - Returns: The node's value or error, or the reason why the node did not run.
         /// - Ordering: None: the run has ended.
         /// - Threading: Any thread.
         /// - Cost: A copy of the result.
@@ -166,20 +170,20 @@ extension TaskGraph {
         }
     }
 
-    /// How a node ended in a run.
+    /// The outcome of a node in a run.
     public enum Outcome<T: Sendable>: Sendable {
-        /// It returned a value.
+        /// The node returned a value.
         case value(T)
-        /// It threw, and was not tried again.
+        /// The node threw an error, and no retry followed.
         case failed(any Error)
-        /// It did not run: a node that it needs failed.
+        /// The node did not run, because a node that it needs failed or the run was cancelled.
         case skipped
-        /// It did not run: it is on a branch that was not taken.
+        /// The node did not run, because it is on a branch that was not taken.
         case notTaken
     }
 }
 
-/// Runs that have ended, for later ones.
+/// Finished runs of a graph, whose storage later runs reuse.
 final class RunPool: Sendable {
     private let runs = Locked<[GraphRun]>([])
 

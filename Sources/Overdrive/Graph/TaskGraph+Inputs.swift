@@ -1,14 +1,17 @@
+// Owns the inputs of a graph: nodes whose values the caller of a run supplies. Programs call it through `TaskGraph`
+// and `Frozen.run(with:)`. It never runs a node.
+
 internal import OverdriveCore
 
-/// An input of a frozen graph: its node, and its value in runs that give it none.
+/// An input of a frozen graph: its node and its default value.
 struct GraphInput: Sendable {
-    /// Initialises a slot of the input's type.
+    /// Initialises a slot with an input's value.
     typealias Write = @Sendable (GraphSlot) -> Void
 
     let node: Int32
     let byDefault: Write?
 
-    /// The writes of a run, one for each input, in the order of `inputs`.
+    /// Returns the initialisers of a run, one for each input, in the order of `inputs`.
     static func writes(of given: [TaskGraph.Given], in layout: GraphLayout) -> [Write] {
         let inputs = layout.inputs
         var chosen = [Write?](repeating: nil, count: inputs.count)
@@ -35,16 +38,16 @@ extension GraphLayout {
 }
 
 extension TaskGraph {
-    /// A node whose value each run receives.
+    /// A node whose value the caller supplies for each run.
     public struct InputNode<T: Sendable>: TaskGraphInput {
-        /// The input as a node of the graph, as results, conditions and orders name it.
+        /// The input as an ordinary node, for results, conditions and orders.
         public let node: Node<T>
         fileprivate let number: Int
 
-        /// Names the input's value in a run; see `run(with:token:)`.
+        /// Pairs the input with its value for `run(with:token:)`.
         ///
         /// - Parameter value: The value that dependents receive.
-        /// - Returns: The value with its input.
+        /// - Returns: The pair, to pass to a run.
         /// - Ordering: None.
         /// - Threading: Any thread.
         /// - Cost: One allocation.
@@ -56,14 +59,14 @@ extension TaskGraph {
         public func _read(_ run: Reader) -> T { node._read(run) }
     }
 
-    /// An input's value in a run; see ``InputNode/given(_:)``.
+    /// An input with its value for a run; see ``InputNode/given(_:)``.
     public struct Given: Sendable {
         let graph: Int
         let number: Int
         let write: GraphInput.Write
     }
 
-    /// Adds an input: a node whose value each run receives.
+    /// Adds an input: a node whose value the caller supplies for each run.
     ///
     ///     let path = graph.input("path", of: String.self)
     ///     let size = graph.node("size", after: path) { path in try fileSize(path) }
@@ -71,28 +74,28 @@ extension TaskGraph {
     ///
     ///     print(try build.run(with: [path.given("main.swift")])[size])    // 1204
     ///
-    /// A run without a value for the input traps.
+    /// Traps in a run that supplies no value.
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
     ///   - type: The type of the value.
     /// - Returns: The input, for dependents and for runs.
-    /// - Ordering: Dependents see what the caller of `run` wrote.
+    /// - Ordering: Dependents see the earlier writes of the caller of `run`.
     /// - Threading: The thread that builds the graph.
     /// - Cost: Two allocations.
     public func input<T: Sendable>(_ name: String = "", of type: T.Type) -> InputNode<T> {
         input(name, byDefault: nil)
     }
 
-    /// Adds an input that has a value in runs that give it none.
+    /// Adds an input with a default value.
     ///
     ///     let level = graph.input("level", default: 2)
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - value: The value in runs that give none.
+    ///   - value: The value in runs that supply none.
     /// - Returns: The input, for dependents and for runs.
-    /// - Ordering: Dependents see what the caller of `run` wrote.
+    /// - Ordering: Dependents see the earlier writes of the caller of `run`.
     /// - Threading: The thread that builds the graph.
     /// - Cost: Three allocations.
     public func input<T: Sendable>(_ name: String = "", default value: T) -> InputNode<T> {

@@ -1,17 +1,20 @@
+// Owns the functions that add nodes to a graph, and the types through which nodes read each other's results. Programs
+// call it while they build a graph. It never runs a node.
+
 public import OverdriveCore
 
 /// A dependency of a node: ``TaskGraph/Node``, ``TaskGraph/OptionalNode``, or an array of either.
 public protocol TaskGraphInput: Sendable {
     /// The value that the dependent's closure receives.
     associatedtype Value: Sendable
-    /// Records the dependency of the node `id`.
+    /// Records that the node `id` depends on this input.
     func _addEdges(to id: Int32, in graph: TaskGraph)
-    /// Reads the value in a run.
+    /// Reads the value during a run.
     func _read(_ run: TaskGraph.Reader) -> Value
 }
 
 extension TaskGraph {
-    /// The slots of a run, as dependents read them.
+    /// The results of a run, as the bodies of dependents read them.
     @safe public struct Reader {
         @usableFromInline let slots: UnsafeMutableRawPointer
         @usableFromInline let states: UnsafeMutablePointer<GraphNodeState>
@@ -34,10 +37,10 @@ extension TaskGraph {
     }
 }
 
-/// Where a node's result comes to lie in a run.
+/// The memory of one node's result in a run.
 @safe @usableFromInline
 struct GraphSlot: @unchecked Sendable {
-    // Only the thread that runs the node uses it.
+    // Only the thread that runs the node writes through this pointer.
     @usableFromInline let pointer: UnsafeMutableRawPointer
 
     init(_ pointer: UnsafeMutableRawPointer) {
@@ -82,12 +85,12 @@ extension TaskGraph {
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
-    ///   - queue: The queue that the node runs on; nil is the graph's own. A queue with `maxConcurrentTaskCount: n` runs at
-    ///     most n of its nodes at a time, a serial one runs them one by one.
+    ///   - condition: The branch on which the node runs, such as `changed.isTrue`.
+    ///   - queue: The queue that runs the node; nil for the graph's queue. A queue with `maxConcurrentTaskCount: n`
+    ///     runs at most n nodes at a time, and a serial queue runs 1.
     ///   - qos: The quality of service, if it is higher than the queue's.
-    ///   - retry: Runs the node again when it throws.
-    ///   - body: The closure. It runs once a run and attempt, possibly in several runs at a time.
+    ///   - retry: The policy by which the node runs again when it throws.
+    ///   - body: The closure. It runs once in each attempt of each run, possibly in several runs at a time.
     /// - Returns: The node, for dependents and for the results.
     /// - Ordering: The node runs at any time of a run.
     /// - Threading: The thread that builds the graph.
@@ -107,14 +110,14 @@ extension TaskGraph {
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - a: The node that it depends on; or an array of nodes, which gives an array of results.
-    ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
-    ///   - queue: The queue that the node runs on; nil is the graph's own.
+    ///   - a: The dependency, or an array of dependencies whose results come as an array.
+    ///   - condition: The branch on which the node runs, such as `changed.isTrue`.
+    ///   - queue: The queue that runs the node; nil for the graph's queue.
     ///   - qos: The quality of service, if it is higher than the queue's.
-    ///   - retry: Runs the node again when it throws.
+    ///   - retry: The policy by which the node runs again when it throws.
     ///   - body: The closure, which receives the result.
     /// - Returns: The node, for dependents and for the results.
-    /// - Ordering: The node runs after the nodes that it depends on, and sees what they wrote.
+    /// - Ordering: The node runs after its dependencies, and sees their writes.
     /// - Threading: The thread that builds the graph.
     /// - Cost: Two allocations, and 4 bytes a dependency.
     @discardableResult
@@ -134,15 +137,15 @@ extension TaskGraph {
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - a: The first node that it depends on.
-    ///   - b: The second node that it depends on.
-    ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
-    ///   - queue: The queue that the node runs on; nil is the graph's own.
+    ///   - a: The first dependency.
+    ///   - b: The second dependency.
+    ///   - condition: The branch on which the node runs, such as `changed.isTrue`.
+    ///   - queue: The queue that runs the node; nil for the graph's queue.
     ///   - qos: The quality of service, if it is higher than the queue's.
-    ///   - retry: Runs the node again when it throws.
+    ///   - retry: The policy by which the node runs again when it throws.
     ///   - body: The closure, which receives both results.
     /// - Returns: The node, for dependents and for the results.
-    /// - Ordering: The node runs after the nodes that it depends on, and sees what they wrote.
+    /// - Ordering: The node runs after its dependencies, and sees their writes.
     /// - Threading: The thread that builds the graph.
     /// - Cost: Two allocations, and 4 bytes a dependency.
     @discardableResult
@@ -167,14 +170,14 @@ extension TaskGraph {
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - inputs: The nodes that it depends on, of any result types.
-    ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
-    ///   - queue: The queue that the node runs on; nil is the graph's own.
+    ///   - inputs: The dependencies, of any result types.
+    ///   - condition: The branch on which the node runs, such as `changed.isTrue`.
+    ///   - queue: The queue that runs the node; nil for the graph's queue.
     ///   - qos: The quality of service, if it is higher than the queue's.
-    ///   - retry: Runs the node again when it throws.
+    ///   - retry: The policy by which the node runs again when it throws.
     ///   - body: The closure, which receives the results in the order of `inputs`.
     /// - Returns: The node, for dependents and for the results.
-    /// - Ordering: The node runs after the nodes that it depends on, and sees what they wrote.
+    /// - Ordering: The node runs after its dependencies, and sees their writes.
     /// - Threading: The thread that builds the graph.
     /// - Cost: Two allocations, and 4 bytes a dependency.
     @discardableResult
@@ -193,21 +196,21 @@ extension TaskGraph {
         return node
     }
 
-    /// Adds a node whose closure is asynchronous: it suspends instead of blocking a worker.
+    /// Adds a node with an asynchronous closure, which suspends instead of blocking a worker.
     ///
     ///     let page = graph.node("fetch", after: address) { try await fetch($0) }
     ///
     /// - Parameters:
     ///   - name: The node's name in errors and drawings.
-    ///   - inputs: The nodes that it depends on, of any result types.
-    ///   - condition: Runs the node only on a branch that was taken, as `changed.isTrue`.
-    ///   - retry: Runs the node again when it throws.
-    ///   - body: The closure, which receives the results in the order of `inputs`. It runs as a Swift task on the graph's scheduler.
-    ///     A cancelled run cancels the task.
+    ///   - inputs: The dependencies, of any result types.
+    ///   - condition: The branch on which the node runs, such as `changed.isTrue`.
+    ///   - retry: The policy by which the node runs again when it throws.
+    ///   - body: The closure, which receives the results in the order of `inputs`. It runs as a Swift task on the
+    ///     graph's scheduler. A cancelled run cancels the task.
     /// - Returns: The node, for dependents and for the results.
-    /// - Ordering: The node runs after the nodes that it depends on, and sees what they wrote.
+    /// - Ordering: The node runs after its dependencies, and sees their writes.
     /// - Threading: The thread that builds the graph.
-    /// - Cost: A Swift task a run.
+    /// - Cost: A Swift task for each run.
     @discardableResult
     public func node<each A: TaskGraphInput, R: Sendable>(
         _ name: String = "", after inputs: repeat each A, when condition: Condition? = nil, retry: RetryPolicy? = nil,

@@ -1,7 +1,10 @@
+// Owns the builder of graphs and its public types. Programs call it on one thread, then freeze the graph. It never
+// runs a node.
+
 public import OverdriveCore
 internal import Synchronization
 
-/// Collects nodes and their dependencies, to be run many times.
+/// Collects nodes and their dependencies for any number of runs.
 ///
 ///     let graph = TaskGraph()
 ///     let parsed = graph.node("parse") { try parse(source) }
@@ -12,25 +15,25 @@ internal import Synchronization
 ///     let results = try build.run()
 ///     write(results[code])
 ///
-/// A node is a closure. It runs once a run, after the nodes that it depends on, and receives their results. A graph is built
-/// on one thread, then frozen. A frozen graph never changes, and runs as often as the program asks, several runs at a time too.
+/// A node is a closure. It runs once in each run, after its dependencies, and receives their results. One thread
+/// builds a graph and freezes it. A frozen graph never changes. It can be run any number of times, also concurrently.
 ///
-/// Take a graph when the dependencies are known before the work begins. Take ``Task`` when they are found on the way.
+/// Use a graph when the dependencies are known before the work begins. Use ``Task`` when the work itself finds them.
 ///
-/// - Ordering: A node starts after all nodes that it depends on. It sees what they wrote.
+/// - Ordering: A node starts after all its dependencies, and sees their writes.
 /// - Threading: One thread builds a graph. ``Frozen`` is `Sendable`.
-/// - Cost: About 0.5 µs a node to build; see `run(token:)` for a run.
+/// - Cost: About 0.5 µs to add a node; see `run(token:)` for a run.
 ///
-/// Source: the layout (successors in compressed rows, one join counter a node, a released successor run at once) follows
-/// oneTBB's scheduler bypass and the levels of Kahn, "Topological sorting of large networks", CACM 5(11), 1962.
+/// Source: the compressed rows and join counters follow Kahn, "Topological sorting of large networks", CACM 5(11),
+/// 1962. The immediate run of a released node follows oneTBB's scheduler bypass.
 @safe public final class TaskGraph {
-    /// How a run continues after a node has failed.
+    /// The treatment of the other nodes after a node has failed.
     public enum FailurePolicy: Sendable {
-        /// Skips the nodes that depend on the failed one. All others run, then `run` throws.
+        /// Skips the dependents of the failed node. All other nodes run, then `run` throws.
         case skipDependents
-        /// Starts no further node. `run` throws once the nodes that had started have returned.
+        /// Starts no further node. `run` throws once the started nodes have returned.
         case stop
-        /// Runs all nodes that do not need the missing result. `run` does not throw: ask ``Results/outcome(of:)``.
+        /// Runs all nodes that do not need the missing result. `run` does not throw; use ``Results/outcome(of:)``.
         case goOn
     }
 
@@ -38,42 +41,43 @@ internal import Synchronization
     var edges: ContiguousArray<(from: Int32, edge: GraphEdge)> = []
     var inputs: [GraphInput] = []
     private var slotBytes = 0
-    /// Names the graph in its nodes: an address may come back once a graph is gone.
-    private let identity = TaskGraph.identities.add(1, ordering: .relaxed).newValue  // Relaxed: only the number counts.
+    /// A unique number that the graph's nodes carry. An address would not do: another graph may reuse it.
+    // Relaxed: only the number counts.
+    private let identity = TaskGraph.identities.add(1, ordering: .relaxed).newValue
     private static let identities = Atomic(0)
     private var prefix = ""
     private var isFrozen = false
     let policy: FailurePolicy
     let name: String
 
-    /// Makes an empty graph.
+    /// Creates an empty graph.
     ///
     /// - Parameters:
     ///   - name: The label of the graph's closures in dumps and warnings.
-    ///   - onFailure: What a run does after a node has failed.
+    ///   - onFailure: The treatment of the other nodes after a node has failed.
     /// - Ordering: None.
-    /// - Threading: The thread that makes a graph builds it.
+    /// - Threading: The thread that creates a graph also builds it.
     /// - Cost: One allocation.
     public init(name: String = "graph", onFailure: FailurePolicy = .skipDependents) {
         self.name = name
         policy = onFailure
     }
 
-    /// How many nodes the graph has.
+    /// The number of nodes in the graph.
     public var count: Int { nodes.count }
 
-    /// Adds nodes under a common path: a node "a" of the sub-graph "lib" is called "lib/a".
+    /// Adds nodes under a common path: node "a" in the sub-graph "lib" has the name "lib/a".
     ///
     ///     let lib = graph.subgraph("lib") { compileAndArchive(in: graph) }
     ///
     /// - Parameters:
-    ///   - name: The part of the path.
-    ///   - build: Adds the nodes, to this graph.
+    ///   - name: The component of the path.
+    ///   - build: Adds the nodes to this graph.
     /// - Returns: The value of `build`.
     /// - Throws: The error of `build`.
-    /// - Ordering: None: the path is a name only.
+    /// - Ordering: None; the path only changes names.
     /// - Threading: The thread that builds the graph.
-    /// - Cost: That of `build`.
+    /// - Cost: The cost of `build`.
     public func subgraph<R, E: Error>(_ name: String, _ build: () throws(E) -> R) throws(E) -> R {
         let outer = prefix
         prefix += name + "/"
@@ -81,30 +85,31 @@ internal import Synchronization
         return try build()
     }
 
-    /// Makes one node wait for another one whose result it does not need.
+    /// Makes a node wait for another node without reading its result.
     ///
     ///     graph.order(makeFolder, before: writeFile)
     ///
     /// - Parameters:
     ///   - first: The node that runs first.
     ///   - second: The node that waits.
-    /// - Ordering: `second` sees what `first` wrote.
+    /// - Ordering: `second` sees the writes of `first`.
     /// - Threading: The thread that builds the graph.
-    /// - Cost: 8 bytes, and a locked instruction in each run.
+    /// - Cost: 8 bytes, and an atomic instruction in each run.
     public func order<A, B>(_ first: Node<A>, before second: Node<B>) {
         check("order(_:before:)", first.graph)
         check("order(_:before:)", second.graph)
         edges.append((first.id, GraphEdge(to: second.id, .order)))
     }
 
-    /// Checks the graph and lays it out for runs.
+    /// Checks the graph and prepares it for runs.
     ///
     /// - Parameter scheduler: The scheduler whose workers run the nodes.
-    /// - Returns: The graph that runs.
-    /// - Throws: ``TaskGraphError/circle(_:)`` with the names of its nodes. Only ``order(_:before:)`` can make a circle.
+    /// - Returns: The frozen graph.
+    /// - Throws: ``TaskGraphError/circle(_:)`` with the names of the nodes in a cycle. Only ``order(_:before:)`` can
+    ///   create a cycle.
     /// - Ordering: None.
-    /// - Threading: The thread that builds the graph, which cannot be changed afterwards.
-    /// - Cost: Linear in nodes and dependencies; about 0.1 µs each.
+    /// - Threading: The thread that builds the graph. No node can be added afterwards.
+    /// - Cost: Linear in nodes and dependencies; about 0.1 µs for each.
     public func freeze(scheduler: Scheduler = .shared) throws(TaskGraphError) -> Frozen {
         check("freeze(scheduler:)", identity)
         let layout = GraphLayout(
@@ -117,7 +122,7 @@ internal import Synchronization
         return Frozen(layout, name: name, scheduler: scheduler)
     }
 
-    /// Adds a node of any form. Its results come to lie in a slot of `layout`'s size.
+    /// Adds a node of any form. Reserves an aligned slot for its result in each run.
     @usableFromInline
     func add<R: Sendable>(
         _ name: String, returning type: R.Type, when condition: Condition?, on queue: TaskQueue?, qos: TaskQueue.QoS?,
@@ -161,7 +166,7 @@ internal import Synchronization
 }
 
 extension TaskGraph {
-    /// A node of a graph, whose closure returns `T`.
+    /// A node of a graph. Its closure returns `T`.
     public struct Node<T: Sendable>: Sendable {
         @usableFromInline let id: Int32
         @usableFromInline let offset: Int
@@ -173,10 +178,10 @@ extension TaskGraph {
             self.graph = graph
         }
 
-        /// The node as a dependency whose result may be missing: the dependent then receives nil and runs all the same.
+        /// The node as a dependency whose result may be missing. The dependent then receives nil and still runs.
         ///
-        /// A result is missing if the node was on a branch that was not taken. After a failure, dependents run with nil
-        /// under ``FailurePolicy/goOn`` only.
+        /// A result is missing if the node was on a branch that was not taken. After a failure, dependents run with
+        /// nil only under ``FailurePolicy/goOn``.
         public var optional: OptionalNode<T> { OptionalNode(node: self) }
     }
 
@@ -189,7 +194,7 @@ extension TaskGraph {
         }
     }
 
-    /// Whether a branch is taken: the result of a Boolean node, as nodes name it in `when:`.
+    /// A branch of a graph: a Boolean node and the expected result, for the parameter `when:`.
     public struct Condition: Sendable {
         let node: Node<Bool>
         let expected: Bool
@@ -197,19 +202,19 @@ extension TaskGraph {
 }
 
 extension TaskGraph.Node where T == Bool {
-    /// Runs a node only if this one returned true.
+    /// The condition that this node returned true.
     public var isTrue: TaskGraph.Condition { TaskGraph.Condition(node: self, expected: true) }
-    /// Runs a node only if this one returned false.
+    /// The condition that this node returned false.
     public var isFalse: TaskGraph.Condition { TaskGraph.Condition(node: self, expected: false) }
 }
 
-/// Why a graph could not be frozen, or why a run gave no results.
+/// The error of a graph that could not be frozen, or of a run without results.
 public enum TaskGraphError: Error, CustomStringConvertible {
-    /// Nodes wait for each other: each name is the path of a node that waits for the one before it.
+    /// Nodes depend on each other in a cycle. Each named node waits for the node before it.
     case circle([String])
-    /// A node failed: its path, its error, and how many other nodes failed.
+    /// A node failed: its path, its error, and the number of other nodes that failed.
     case failed(node: String, error: any Error, others: Int)
-    /// The run was cancelled, or its scheduler was shut down: how many nodes did not run.
+    /// The run was cancelled, or its scheduler was shut down; the number of nodes that did not run.
     case cancelled(unfinished: Int)
 
     public var description: String {

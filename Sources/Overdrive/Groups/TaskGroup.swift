@@ -1,36 +1,39 @@
+// Owns groups of tasks that are cancelled together. Programs call it; a finished task calls `letGo` through
+// `whenOver`. A group never runs a task itself.
+
 internal import OverdriveCore
 internal import Synchronization
 
 /// A member of a ``TaskGroup``: a task, or another group.
 public protocol TaskGroupMember: AnyObject, Sendable {
-    /// Starts it, as `Task.start()` does.
+    /// Starts the member, as `Task.start()` does.
     func start()
-    /// Cancels it, as `Task.cancel()` does.
+    /// Cancels the member, as `Task.cancel()` does.
     func cancel()
 }
 
-/// Holds tasks, by a name each where they have one, and cancels them when it goes.
+/// Retains tasks, optionally by name, and cancels them when the group is released.
 ///
 ///     let group = TaskGroup(policy: .ignore)
 ///     fetchIssues().onUpdate { show($0) }.registerIn(group, taskId: "issues")
 ///
-/// A group ties work to the life of an object. When the group is released, it cancels its tasks, whoever else holds
-/// them. It releases each task when the task has finished.
+/// A group ties work to the lifetime of an object. When the group is released, it cancels its tasks, even if other
+/// code retains them. The group releases each task when the task has finished.
 ///
 /// - Threading: Safe from any thread.
 public final class TaskGroup: TaskGroupMember {
-    /// The treatment of a task with the name of an unfinished task.
+    /// The treatment of a task whose name belongs to an unfinished task.
     public enum Policy: Sendable {
-        /// The new one is not started, and not held.
+        /// The new task is not started and not retained.
         case ignore
-        /// The old one is cancelled.
+        /// The old task is cancelled and replaced.
         case replace
     }
 
-    /// The treatment of a second task of a name.
+    /// The treatment of a task whose name belongs to an unfinished task.
     public let policy: Policy
 
-    /// Whether tasks are started when they are registered; else by ``start()``.
+    /// Whether tasks start when they are registered. If false, ``start()`` starts them.
     public let startsImmediately: Bool
 
     private struct Content {
@@ -39,7 +42,11 @@ public final class TaskGroup: TaskGroupMember {
     }
     private let content = Locked(Content())
 
-    /// An empty group.
+    /// Creates an empty group.
+    ///
+    /// - Parameters:
+    ///   - policy: The treatment of a task whose name belongs to an unfinished task.
+    ///   - startsImmediately: Whether tasks start when they are registered.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
@@ -57,15 +64,15 @@ public final class TaskGroup: TaskGroupMember {
         content.withLock { $0.members.values.sorted { $0.number < $1.number }.map(\.member) }
     }
 
-    /// Starts a task and holds it until it has finished, whatever its result.
+    /// Starts a task and retains it until it has finished, whatever its result.
     ///
     /// - Parameters:
-    ///   - task: A task that has not begun, or one that has: it is held all the same.
-    ///   - taskId: A name that one member at a time has; nil for none.
-    /// - Returns: Whether the group holds the task: false if an unfinished task has that name and the policy is
+    ///   - task: The task. It may already have begun.
+    ///   - taskId: A name, unique among the members of the group; nil for none.
+    /// - Returns: Whether the group retains the task: false if an unfinished task has that name and the policy is
     ///   `.ignore`.
-    /// - Ordering: The task is held before it is started; one that it replaces is cancelled before that.
-    /// - Threading: Any thread, on which a task may begin that is started here.
+    /// - Ordering: The group retains the task before it starts the task. A replaced task is cancelled before that.
+    /// - Threading: Any thread. The task may begin on the calling thread.
     /// - Cost: A lock, and a handler of the task.
     @discardableResult
     public func register(_ task: AnyTask, taskId: String? = nil) -> Bool {
@@ -75,12 +82,17 @@ public final class TaskGroup: TaskGroupMember {
         return true
     }
 
-    /// Holds something of your own that can be started and cancelled, and starts it. It is held until another one replaces
-    /// it, or the group goes.
+    /// Retains any object that can be started and cancelled, and starts it.
     ///
-    /// - Returns: Whether it is held.
-    /// - Ordering: It is held before it is started; one that it replaces is cancelled before that.
-    /// - Threading: Any thread, on which it is started.
+    /// The group retains the member until another member replaces it, or until the group is released.
+    ///
+    /// - Parameters:
+    ///   - member: The object.
+    ///   - taskId: A name, unique among the members of the group; nil for none.
+    /// - Returns: Whether the group retains the member.
+    /// - Ordering: The group retains the member before it starts the member. A replaced member is cancelled before
+    ///   that.
+    /// - Threading: Any thread. The member starts on the calling thread.
     /// - Cost: A lock and an entry in a dictionary.
     @discardableResult
     public func register(_ member: any TaskGroupMember, taskId: String? = nil) -> Bool {
@@ -91,14 +103,14 @@ public final class TaskGroup: TaskGroupMember {
         return true
     }
 
-    /// Held while a group comes into another one: two threads would not see each other's half of a circle. Lock order:
-    /// this lock before that of a group's content.
+    /// Held while a group is registered in another one. Without this lock, two threads could each add one half of a
+    /// cycle of groups. Lock order: this lock before the lock of a group's content.
     private static let nesting = Locked<UInt8>(0)
 
-    /// Whether a group is this one, or somewhere in it.
+    /// Whether `group` is this group, or a member of it at any depth.
     ///
-    /// - Parameter seen: The members that were looked at. The caller releases them after ``nesting``, because the
-    ///   deinitialiser of a member may register groups.
+    /// - Parameter seen: The visited members. The caller releases them after ``nesting``, because the deinitialiser
+    ///   of a member may register groups.
     private func contains(_ group: TaskGroup, seen: inout [any TaskGroupMember]) -> Bool {
         var (pending, known): ([TaskGroup], Set<ObjectIdentifier>) = ([self], [])
         while let next = pending.popLast() {
@@ -111,15 +123,16 @@ public final class TaskGroup: TaskGroupMember {
         return false
     }
 
-    /// Holds another group, which is started and cancelled with this one.
+    /// Retains another group, which starts and is cancelled with this one.
     ///
     /// - Parameters:
-    ///   - group: One that does not hold this one, however far down, else it traps.
-    ///   - taskId: A name that one member at a time has; nil for none.
-    /// - Returns: Whether it is held.
-    /// - Ordering: It is held before it is started; one that it replaces is cancelled before that.
-    /// - Threading: Any thread, on which it is started.
-    /// - Cost: A lock, and a look at each group that the other holds.
+    ///   - group: The other group. Traps if it contains this group at any depth.
+    ///   - taskId: A name, unique among the members of the group; nil for none.
+    /// - Returns: Whether the group retains the other one.
+    /// - Ordering: The group retains the member before it starts the member. A replaced member is cancelled before
+    ///   that.
+    /// - Threading: Any thread. The members of the other group start on the calling thread.
+    /// - Cost: A lock, and a visit of each group that the other one contains.
     @discardableResult
     public func register(_ group: TaskGroup, taskId: String? = nil) -> Bool {
         var seen: [any TaskGroupMember] = []
@@ -142,11 +155,12 @@ public final class TaskGroup: TaskGroupMember {
         return id
     }
 
-    /// Returns the name under which the group holds the member, if it does, and the member to cancel in its place.
+    /// Adds a member. Returns its name, or nil if the policy rejects it, and the replaced member, which the caller
+    /// cancels.
     private func enter(_ member: any TaskGroupMember, _ taskId: String?) -> (String?, (any TaskGroupMember)?) {
         content.withLock { content -> (String?, (any TaskGroupMember)?) in
             content.nextNumber += 1
-            // A name of ours has a character that no program's should.
+            // A generated name begins with a NUL character, which names of programs should not contain.
             let id = taskId ?? "\u{0}\(content.nextNumber)"
             let old = content.members[id]?.member
             if let old, policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
@@ -160,44 +174,44 @@ public final class TaskGroup: TaskGroupMember {
             guard let member, content.members[id]?.member === member else { return nil }
             return content.members.removeValue(forKey: id)?.member
         }
-        withExtendedLifetime(held) {}  // given up without the lock
+        withExtendedLifetime(held) {}  // Released after the lock.
     }
 
-    /// Starts what is held and has not begun.
+    /// Starts all members that have not begun.
     ///
-    /// - Ordering: In the order in which they were registered.
-    /// - Threading: Any thread, on which tasks may begin.
-    /// - Cost: A sorted copy of what is held.
+    /// - Ordering: Members start in the order of registration.
+    /// - Threading: Any thread. Tasks may begin on the calling thread.
+    /// - Cost: A sorted copy of the list of members.
     public func start() {
         for member in inOrder { member.start() }
     }
 
-    /// Cancels what is held.
+    /// Cancels all members.
     ///
-    /// - Ordering: In the order in which they were registered.
-    /// - Threading: Any thread; handlers may run on it.
-    /// - Cost: A sorted copy of what is held.
+    /// - Ordering: Members are cancelled in the order of registration.
+    /// - Threading: Any thread. Handlers may run on the calling thread.
+    /// - Cost: A sorted copy of the list of members.
     public func cancel() {
         for member in inOrder { member.cancel() }
     }
 
-    /// How many tasks and groups are held.
+    /// The number of tasks and groups that the group retains.
     public var count: Int { content.withLock { $0.members.count } }
 }
 
 extension TaskGroup: CustomStringConvertible {
-    /// The group in one line: how many it holds.
+    /// The group in one line, with the number of its members.
     public var description: String { "TaskGroup (\(count) unfinished)" }
 }
 
 extension AnyTask: TaskGroupMember {}
 
 extension Task {
-    /// Has a group hold the task, which starts it; see ``TaskGroup/register(_:taskId:)-(AnyTask,_)``.
+    /// Registers the task in a group, which starts it; see ``TaskGroup/register(_:taskId:)-(AnyTask,_)``.
     ///
     /// - Returns: The task.
-    /// - Ordering: The task is held before it is started.
-    /// - Threading: Any thread, on which the task may begin.
+    /// - Ordering: The group retains the task before it starts the task.
+    /// - Threading: Any thread. The task may begin on the calling thread.
     /// - Cost: A lock, and a handler of the task.
     @discardableResult
     public final func registerIn(_ group: TaskGroup, taskId: String? = nil) -> Self {

@@ -1,15 +1,19 @@
+// Owns each thread's trampoline: a list of calls that run after the current one, so that long chains of tasks need no
+// deep stack. Tasks call it for continuations and around every call of the program's code. It never moves a call to
+// another thread.
+
 internal import OverdriveCore
 
-/// Something that a thread does after what it does now, so that a million tasks that set each other off make
-/// a list instead of a stack.
+/// A call that the thread makes after its current one. A million tasks that set each other off thus use a list, not a
+/// million stack frames.
 @safe class Bounced {
-    /// Owned by the line that it stands in.
+    /// The next entry. The line that contains this entry owns the reference.
     fileprivate final var next: Unmanaged<Bounced>?
 
     func go() {}
 }
 
-/// A closure in the line.
+/// A closure in a thread's line.
 private final class BouncedClosure: Bounced {
     private let body: () -> Void
 
@@ -20,35 +24,36 @@ private final class BouncedClosure: Bounced {
     override func go() { body() }
 }
 
-/// A body that is let go of in the line: it may be the last of a task that lets go of another one, and so on.
+/// Releases a task's body from the line. The body may hold the last reference to a task whose body holds the next
+/// task, and so on.
 final class BouncedBody<T: Sendable>: Bounced {
     var body = Task<T>.Body.none
 
     override func go() { body = .none }
 }
 
-/// The line of the calling thread. It lives in the frame of the outermost ``run(_:)``, which ends when the line
-/// is empty.
+/// The line of the calling thread: its list of pending calls. The line lives in the stack frame of the outermost
+/// ``run(_:)``, which returns when the line is empty.
 ///
-/// The program's own code is called outside the line, between ``stepOut()`` and ``stepBack(_:)``: it may block until
-/// what it sets off there is done, and what stood in the line of a thread that is blocked would never be. So what it
-/// sets off has a line of its own, in a frame of its own. Calls of the program's code stand on each other at most
-/// ``greatestDepth`` deep, for a program's tasks may each set off the next in its own code; from there on all is one line
-/// again.
+/// Each call of the program's code is between ``stepOut()`` and ``stepBack(_:)``. The program's code may block until
+/// work that it starts has finished, and entries in a blocked thread's line would never run. Work that it starts
+/// therefore uses a new line in a new stack frame. Such calls nest up to ``greatestDepth``; deeper ones use the
+/// existing line.
 ///
-/// The thread's word is nil, the address of its innermost line, or an odd number where it has none: twice its calls of the
-/// program's code, and 1.
+/// The thread-local word is nil, the address of the innermost line, or an odd number. The odd number is 2 n + 1 for
+/// n nested calls of the program's code without a line.
 enum Bounce {
     @safe private struct Line {
-        /// The line holds what stands in it.
+        /// The line owns a reference to each entry.
         var first: Unmanaged<Bounced>?
         var last: Unmanaged<Bounced>?
-        /// How many calls of the program's code are around this line.
+        /// The number of calls of the program's code around this line.
         let depth: Int
-        /// How many are inside of it: with one, the thread has stepped out of the line.
+        /// The number of calls of the program's code inside this line. If it is not 0, the thread is outside the
+        /// line.
         var calls = 0
         var isOutside: Bool { calls > 0 }
-        /// The thread forwards an update, from one task to the next.
+        /// Whether the thread is forwarding an update from one task to the next.
         var isForwarding = false
 
         init(depth: Int) {
@@ -77,7 +82,7 @@ enum Bounce {
         return unsafe word.assumingMemoryBound(to: Line.self)
     }
 
-    /// How many calls of the program's code the thread has on its stack.
+    /// The number of calls of the program's code on the thread's stack.
     private static var depth: Int {
         guard let word = unsafe ThreadBounce.current else { return 0 }
         if UInt(bitPattern: word) & 1 == 1 { return Int(bitPattern: word) >> 1 }
@@ -85,23 +90,25 @@ enum Bounce {
         return unsafe line.pointee.depth + line.pointee.calls
     }
 
-    /// Whether the program's code is to be called by way of a line only.
+    /// Whether the nesting limit is reached. Handlers must then run from a line.
     static var isDeep: Bool { depth >= greatestDepth }
 
-    /// Whether the calling thread forwards an update, in ``forward(_:)``.
+    /// Whether the calling thread is inside ``forward(_:)``.
     static var isForwarding: Bool {
         guard let line = unsafe line else { return false }
         return unsafe line.pointee.isForwarding && !line.pointee.isOutside
     }
 
-    /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
+    /// Calls `bounced.go()`: at once if the thread has no active line, else after the pending entries of the line.
     static func run(_ bounced: Bounced) {
         if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(bounced) }
         open { bounced.go() }
     }
 
-    /// Calls `body`, which forwards an update to another task: what that one does with it comes when `body` has returned, and
-    /// has come on return where the thread was not at its line before.
+    /// Calls `body`, which forwards an update to another task.
+    ///
+    /// The other task handles the update after `body` has returned. If the thread had no active line, the update has
+    /// been handled when this function returns.
     static func forward(_ body: () -> Void) {
         guard let here = unsafe line, unsafe !here.pointee.isOutside else { return open { forward(body) } }
         let outer = unsafe here.pointee.isForwarding
@@ -110,7 +117,7 @@ enum Bounce {
         unsafe here.pointee.isForwarding = outer
     }
 
-    /// Makes a line, calls `body`, and then what has come to stand in the line.
+    /// Opens a line, calls `body`, and then runs the line's entries until it is empty.
     private static func open(_ body: () -> Void) {
         let outer = unsafe ThreadBounce.current
         var line = Line(depth: depth)
@@ -127,8 +134,10 @@ enum Bounce {
         open(body)
     }
 
-    /// The thread is about to call the program's code. Returns whether the call counts, which ``stepBack(_:)`` is to be
-    /// told. From ``greatestDepth`` on it does not, and leaves no line.
+    /// Marks the start of a call of the program's code.
+    ///
+    /// Returns whether the call was counted, a value that the caller passes to ``stepBack(_:)``. Beyond
+    /// ``greatestDepth`` the call is not counted, and the thread remains in its line.
     static func stepOut() -> Bool {
         let word = unsafe ThreadBounce.current
         if let word = unsafe word, UInt(bitPattern: word) & 1 == 0 {

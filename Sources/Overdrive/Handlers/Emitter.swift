@@ -1,39 +1,45 @@
+// Owns emitters, through which a progressive body reports updates and the outcome, and the cleanups of an attempt.
+// Bodies call it from any thread. It never calls handlers itself: `TypedExtras` does.
+
 internal import OverdriveCore
 internal import Synchronization
 
 extension Task {
-    /// Reports the updates and the outcome of a progressive body.
+    /// An update or the outcome of a progressive body.
     public enum Event: Sendable {
-        /// There is a value, and there may be others.
+        /// A value that other values may follow.
         case update(T)
-        /// There is a value, and it is the outcome.
+        /// A value that is also the outcome.
         case value(T)
-        /// It failed.
+        /// The failure of the attempt.
         case failure(any Error)
-        /// The attempt's last update was the outcome; without one `()` is, or else ``TaskError/noValue``.
+        /// The end of the attempt. The outcome is the last update, else `()` if `T` is `Void`, else
+        /// ``TaskError/noValue``.
         case completion
 
-        /// The same as `failure`.
+        /// Returns `.failure(error)`.
         ///
+        /// - Parameter error: The error of the attempt.
+        /// - Returns: The event.
         /// - Ordering: None.
         /// - Threading: Any thread.
         /// - Cost: None.
         public static func error(_ error: any Error) -> Event { .failure(error) }
     }
 
-    /// How a progressive body speaks: `emit(.update(x))`.
+    /// Reports the events of a progressive body: `emit(.update(x))`.
     ///
-    /// An emitter belongs to one attempt, and does not keep its task. Calls after the attempt's end are ignored. If
-    /// all references to a kept emitter are released without an outcome, the attempt fails with
-    /// ``TaskError/abandoned``, so a lost callback leaves no waiter. If the body does not keep the emitter,
-    /// `finish(with:)` ends the task.
+    /// An emitter belongs to one attempt and does not retain its task. Calls after the end of the attempt have no
+    /// effect. If the body stores the emitter and the last reference is released without an outcome, the attempt
+    /// fails with ``TaskError/abandoned``. Waiters thus learn of a lost callback. If the body does not store the
+    /// emitter, `finish(with:)` ends the task.
     ///
-    /// - Threading: Any thread, any number of them.
+    /// - Threading: Any number of threads.
     public final class Emitter: Sendable {
-        // Read only; weak references are safe to read.
+        // The reference is never changed after `init`; reads of weak references are thread-safe.
         private nonisolated(unsafe) weak var task: Task<T>?
         private let attempt: UInt16
-        /// Somebody had it when the body returned.
+        /// Whether the body had stored the emitter when it returned.
         let isKept = Atomic(false)
 
         init(of task: Task<T>, attempt: UInt16) {
@@ -42,51 +48,53 @@ extension Task {
         }
 
         deinit {
-            // relaxed: the counts of references order it. Attempts beyond the greatest number share one: theirs may be
-            // another's.
+            // relaxed: the reference counts order it. Attempts beyond the largest number share that number, so an
+            // emitter of these may belong to another attempt.
             guard isKept.load(ordering: .relaxed), attempt < .max, let task = unsafe task, task.isUnderWay(attempt) else { return }
-            // Whoever lets go may hold locks of the program's, which handlers want.
+            // The releasing thread may hold locks of the program that handlers need. Another thread reports the
+            // failure.
             TaskQueue.inner.async { [attempt] in task.accept(.failure(TaskError.abandoned), attempt: attempt) }
         }
 
-        /// Says something about the task.
+        /// Reports an event.
         ///
-        /// - Ordering: Updates are handed on in the order in which they were said, one at a time, and the end after
-        ///   them.
-        /// - Threading: Any thread; handlers run on it, or on one that is at an earlier event.
+        /// - Parameter event: The update or outcome.
+        /// - Ordering: Updates are delivered one at a time, in the order of the calls, and the outcome after them.
+        /// - Threading: Any thread. Handlers run on the calling thread, or on a thread that is delivering an earlier
+        ///   event.
         /// - Cost: A lock, and the handlers.
         public func callAsFunction(_ event: Event) {
             unsafe task?.accept(event, attempt: attempt)
         }
 
-        /// Says an update, which counts if `isWanted` holds when the updates before have been handed on. Nothing overtakes
-        /// in between: a newer source that makes `isWanted` false says its first update later.
+        /// Reports an update, which is delivered if `isWanted` returns true after all earlier updates. If a newer
+        /// source makes `isWanted` false, the newer source's first update follows.
         func update(_ value: T, if isWanted: @escaping @Sendable () -> Bool) {
             guard let task = unsafe task, task.isUnderWay(attempt) else { return }
             task.typedExtras.handle(.updateIf(value, attempt: attempt, isWanted: isWanted), for: task)
         }
 
-        /// Says a failure in the same manner.
+        /// Reports a failure, which is delivered if `isWanted` returns true after all earlier updates.
         func fail(_ error: any Error, if isWanted: @escaping @Sendable () -> Bool) {
             guard let task = unsafe task, task.isUnderWay(attempt) else { return }
             task.typedExtras.handle(.failureIf(error, attempt: attempt, isWanted: isWanted), for: task)
         }
 
-        /// Where tasks that this one is made of belong; nil where it is on no queue.
+        /// The queue for the tasks that this task consists of; nil if this task is in no queue.
         var partsQueue: TaskQueue? { unsafe task?.queueTasks?.1 }
 
-        /// What it has said was discarded on its way.
+        /// Cancels the task, because a queue discarded a report of this emitter.
         func isDiscarded() {
             if let task = unsafe task, task.isUnderWay(attempt) { task.cancel() }
         }
 
-        /// Whether anybody still listens.
+        /// Whether the attempt still accepts events.
         public var isActive: Bool {
             unsafe task?.isUnderWay(attempt) ?? false
         }
     }
 
-    /// A progressive task: any number of values, then the end.
+    /// Creates a progressive task, which has any number of values and then an outcome.
     ///
     ///     let issues = Task<[Issue]> { emit in
     ///         emit(.update(database.issues))
@@ -99,28 +107,30 @@ extension Task {
     ///         return { request.cancel() }
     ///     }
     ///
-    /// - Parameter start: Begins the work, and returns the cleanup. The cleanup runs once at the end of the attempt:
-    ///   outcome, failure, cancellation, or release of the task.
-    /// - Ordering: `start` is called once for each attempt, the cleanup once after each.
+    /// - Parameter start: A closure that begins the work and returns the cleanup. The cleanup runs once at the end of
+    ///   the attempt: outcome, failure, cancellation, or release of the task.
+    /// - Ordering: `start` is called once for each attempt, and the cleanup once after it.
     /// - Threading: `start` runs where the task does. The cleanup runs on the thread that ends the attempt or
     ///   releases the task.
-    /// - Cost: The task and the closure; an emitter for each attempt, and a task's extras with the first event.
+    /// - Cost: The task and the closure, and an emitter for each attempt. The first event allocates the task's
+    ///   optional storage.
     public convenience init(_ start: @escaping @Sendable (Emitter) -> sending (() -> Void)) {
         self.init(body: .progressive(start))
     }
 
-    /// A task that has nothing to do: its value is an update and the outcome.
+    /// Creates a task with a constant value, delivered as an update and as the outcome.
     ///
     ///     let cached = Task(value: image)
     ///
     /// - Parameters:
-    ///   - before: Leave it out: it takes a closure that would else be the value, so that Swift's `Task { … }` does not
-    ///     compile here. A closure that is meant as the value is written in the parentheses.
+    ///   - before: No argument. It makes Swift's `Task { … }` fail to compile here; pass a closure that is the value
+    ///     in parentheses.
     ///   - value: The value.
-    ///   - after: Leave it out, too: the same for the compiler's Swift 5 mode, which looks from the end.
+    ///   - after: No argument. It serves the same purpose in Swift 5 mode, which matches trailing closures from the
+    ///     end.
     /// - Ordering: An update, then the outcome, when the task is started.
     /// - Threading: Any thread.
-    /// - Cost: As of a progressive task.
+    /// - Cost: The cost of a progressive task.
     public convenience init(_ before: NoClosure? = nil, value: T, _ after: NoClosure? = nil) {
         self.init { emit in
             emit(.value(value))
@@ -128,14 +138,15 @@ extension Task {
         }
     }
 
-    /// A type that no program's closure has: see ``init(_:value:_:)``.
+    /// A function type that no closure of a program has; see ``init(_:value:_:)``.
     public typealias NoClosure = (Never) -> Void
 
-    /// A task that has nothing to do but fail.
+    /// Creates a task that fails with an error.
     ///
+    /// - Parameter error: The error.
     /// - Ordering: The failure comes when the task is started.
     /// - Threading: Any thread.
-    /// - Cost: As of a progressive task.
+    /// - Cost: The cost of a progressive task.
     public convenience init(error: any Error) {
         self.init { emit in
             emit(.failure(error))
@@ -167,7 +178,7 @@ extension Task {
 extension AnyTask {
     // MARK: - Cleanup
 
-    /// Keeps what ends the attempt; if it has ended, does it.
+    /// Adds a cleanup, which runs at the end of the attempt. If the attempt has ended, the cleanup runs now.
     final func keep(cleanup: @escaping () -> Void, of attempt: UInt16) {
         let isLate = makeExtras().locked { fields in
             if fields.endedAttempts > Int(attempt) { return true }

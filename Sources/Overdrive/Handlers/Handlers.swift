@@ -1,7 +1,10 @@
+// Owns the handlers of a task and the delivery of updates and outcomes to them. `Task.publish`, emitters and chains
+// call it. It never decides an outcome on its own account.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// The calls that are due when a task has its outcome.
+/// A call that is made when a task has its outcome.
 @usableFromInline
 @safe enum Handler<T: Sendable> {
     case value((T) -> Void)
@@ -9,10 +12,10 @@ internal import Synchronization
     case completion((Result<T, any Error>) -> Void)
     /// A Swift task that awaits the value.
     case continuation(UnsafeContinuation<T, any Error>)
-    /// A stream or a derived task, which may end before.
+    /// A stream or a derived task, which may end before this task.
     case listener(Listener<T>)
 
-    // Takes the handler over: its closure is neither counted for the call nor kept after it.
+    // Consumes the handler, so that its closure is neither retained for the call nor kept after it.
     @inlinable
     consuming func serve(_ outcome: Result<T, any Error>) {
         switch consume self {
@@ -40,11 +43,11 @@ internal import Synchronization
     }
 }
 
-/// A handler of the outcome that can be removed: of a stream, or of a task that is made of this one. The closure steps out
-/// of the thread's line by itself before it calls the program's code.
+/// A handler of the outcome that can be removed. Streams and derived tasks use it. The closure leaves the thread's
+/// line before it calls the program's code.
 @usableFromInline
 final class Listener<T: Sendable>: Sendable {
-    // Taken once, by the thread that sets `isTaken`.
+    // The thread that sets `isTaken` takes the closure; no other thread accesses it.
     private nonisolated(unsafe) var body: ((Result<T, any Error>) -> Void)?
     private let isTaken = Atomic(false)
 
@@ -53,27 +56,30 @@ final class Listener<T: Sendable>: Sendable {
     }
 
     private func take() -> ((Result<T, any Error>) -> Void)? {
-        // relaxed: whoever knows the listener knows its closure, and one thread takes the closure
+        // relaxed: a thread that has the listener also sees its closure, and only one thread takes the closure
         isTaken.exchange(true, ordering: .relaxed) ? nil : unsafe body.take()
     }
 
     @usableFromInline
     func serve(_ outcome: Result<T, any Error>) { take()?(outcome) }
 
-    /// Releases the closure, unless another thread has called or released it.
+    /// Releases the closure, unless another thread has already called or released it.
     func giveUp() { _ = take() }
 }
 
-/// A handler of updates, and whether it has had the one that was there when it came. For that it stands in the line,
-/// whose thread may be telling others of the outcome; then whoever brings it the outcome serves it first.
+/// A handler of updates, which also receives the last update before its subscription.
+///
+/// The subscription waits in the task's event line for that delivery. The line's thread may be busy with the outcome;
+/// the thread that brings the subscriber the outcome then delivers the last update first.
 final class Subscription<T: Sendable>: Sendable {
-    // Handed over by its caller, and called by one thread at a time.
+    // The caller of `init` passed the closure over. One thread at a time calls it.
     private nonisolated(unsafe) let handler: (T) -> Void
-    /// Whether it hands updates on to another task: at the thread's line, so that a chain of tasks is no stack.
+    /// Whether the handler forwards updates to another task. Such calls run from the thread's line, so that a chain
+    /// of tasks needs no deep stack.
     private let isRelay: Bool
-    /// Nobody wants to hear any more. The lock of the task's handlers is around it.
+    /// Whether the subscriber has ended. The lock of the task's handlers guards the flag.
     nonisolated(unsafe) var isGivenUp = false
-    /// 0: it waits; 1: somebody serves it; 2: it is served.
+    /// 0: waiting; 1: a thread delivers the last update; 2: delivered.
     private let state = Atomic<UInt8>(0)
 
     init(isRelay: Bool, _ handler: sending @escaping (T) -> Void) {
@@ -89,42 +95,42 @@ final class Subscription<T: Sendable>: Sendable {
         }
     }
 
-    /// False: somebody else serves it, or has.
+    /// Claims the delivery of the last update. Returns false if another thread has claimed it.
     func begin() -> Bool {
-        // relaxed: nothing is handed over
+        // relaxed: the exchange passes no data
         state.compareExchange(expected: 0, desired: 1, ordering: .relaxed).exchanged
     }
 
-    /// Releases what the handler did with the update.
+    /// Marks the delivery as done, and releases the handler's writes.
     func end() { state.store(2, ordering: .releasing) }
 
     var isServed: Bool { state.load(ordering: .acquiring) == 2 }
 }
 
-/// What extras know of a task's result without its type.
+/// The part of a task's result storage that does not depend on the result type.
 class ResultExtras: @unchecked Sendable {
-    // What state there is, the subclass has.
+    // The subclass has the state.
 
-    /// The outcome is published: nobody is told of updates any more.
+    /// Removes all update handlers once the outcome is published.
     func endUpdates() {}
 }
 
-/// A task's handlers beyond the first, and its updates.
+/// The handlers of a task beyond the first, and its updates.
 ///
-/// Updates, and the outcome that an emitter announces, pass through one line, which one thread at a time
-/// serves: whoever finds it served puts its event in and goes on.
+/// Updates, and outcomes from emitters, pass through one line of events. One thread at a time serves the line. A
+/// thread that finds the line served appends its event and returns.
 final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
     enum Event {
-        /// A handler comes, and is owed the last update.
+        /// A new update handler, which receives the last update.
         case subscribe(Subscription<T>)
-        /// The events of the attempt's emitter.
+        /// An update of the attempt's emitter.
         case update(T, attempt: UInt16)
-        /// The same, unless `isWanted` returns false by then.
+        /// An update, delivered only if `isWanted` returns true at that time.
         case updateIf(T, attempt: UInt16, isWanted: () -> Bool)
         case failureIf(any Error, attempt: UInt16, isWanted: () -> Bool)
         case outcome(Result<T, any Error>, attempt: UInt16)
         case completion(attempt: UInt16)
-        /// Events that come after the earlier ones.
+        /// A closure to call after the earlier events.
         case call(() -> Void)
     }
 
@@ -135,13 +141,13 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
         var line = Fifo<Event>()
         var isServed = false
         var isOver = false
-        /// The attempt that has brought the last update.
+        /// The attempt that emitted the last update.
         var updatedAttempt: UInt16 = 0
-        /// The outcome is the last update, not another value.
+        /// Whether the outcome is the last update, and not another value.
         var endedWithUpdate = false
     }
 
-    // Handlers are handed over by their callers, and called by one thread at a time.
+    // Callers pass the handlers over, and one thread at a time calls them.
     nonisolated(unsafe) private var typed = Typed()
     private let typedLock = Locked<UInt8>(0)
 
@@ -149,8 +155,9 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
         typedLock.withLock { _ in unsafe body(&typed) }
     }
 
-    /// Puts events into the line, and serves the line unless another thread does: after what this thread is at, where it
-    /// hands on what it was told itself.
+    /// Appends events to the line, and serves the line unless another thread does.
+    ///
+    /// If the calling thread is forwarding an update, the line is served after its current call.
     func handle(_ events: Event..., for task: Task<T>) {
         let isServed = typed { typed in
             for event in events { typed.line.append(event) }
@@ -174,7 +181,8 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
                     if !typed.isOver, unsafe !subscription.isGivenUp { typed.updateHandlers.append(subscription) }
                     return typed.lastUpdate
                 }
-                // The end sees this object only if it was there before.
+                // The publisher may not have seen this object, if it was created after the outcome. Repeat the
+                // publisher's call then.
                 if task.standingInFull.phase == .finished { endUpdates() }
                 if let last { subscription.call(with: last) }
                 subscription.end()
@@ -192,7 +200,7 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
                 task.conclude(.failure(error), returning: false)
             case .completion(let attempt):
                 guard task.isUnderWay(attempt) else { continue }
-                // What an attempt has said that failed is not the outcome of another.
+                // An update of a failed attempt must not become the outcome of a later attempt.
                 if let value = typed({ $0.updatedAttempt == attempt ? $0.lastUpdate : nil }) {
                     end(task, withUpdate: value)
                 } else {
@@ -207,26 +215,26 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
     private func update(_ task: Task<T>, with value: T, _ attempt: UInt16) {
         guard task.isUnderWay(attempt) else { return }
         let (handlers, last) = typed { typed -> ([Subscription<T>], T?) in
-            // Another thread may have brought an outcome meanwhile: no update comes after it.
+            // Another thread may have published an outcome before this lock; no update may follow it.
             guard !typed.isOver else { return ([], nil) }
             typed.updatedAttempt = attempt
             defer { typed.lastUpdate = value }
             return (typed.updateHandlers, typed.lastUpdate)
         }
-        withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
+        withExtendedLifetime(last) {}  // Released after the lock: the value may be an object of the program.
         for subscription in handlers { subscription.call(with: value) }
     }
 
-    /// The last update is the outcome, unless another thread was faster with one.
+    /// Ends the task with the update as the outcome, unless another thread has decided the outcome.
     private func end(_ task: Task<T>, withUpdate value: T) {
         let reception = task.settle(failure: nil, returning: false)
         guard reception == .due || reception == .dueLater else { return }
-        // Nobody looks at it before the outcome is published, which only this thread does.
+        // No thread reads the flag before the outcome is published, and only this thread publishes it.
         typed { $0.endedWithUpdate = true }
         if reception == .due { task.publish(.success(value)) } else { task.publishLater(.success(value)) }
     }
 
-    /// Removes the handlers of a stream, or of a derived task, that has ended. The newest handlers are looked at first.
+    /// Removes the handlers of a stream or derived task that has ended. The search starts at the newest handlers.
     func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
         let forgotten = typed { typed -> ([Subscription<T>], [Handler<T>]) in
             unsafe subscription?.isGivenUp = true
@@ -239,7 +247,7 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
                 handler.map { [typed.handlers.remove(at: $0)] } ?? []
             )
         }
-        withExtendedLifetime(forgotten) {}  // given up without the lock
+        withExtendedLifetime(forgotten) {}  // Released after the lock.
     }
 
     private func nextEvent() -> Event? {
@@ -256,12 +264,12 @@ final class TypedExtras<T: Sendable>: ResultExtras, @unchecked Sendable {
             defer { typed.updateHandlers = [] }
             return typed.updateHandlers
         }
-        withExtendedLifetime(handlers) {}  // given up without the lock
+        withExtendedLifetime(handlers) {}  // Released after the lock.
     }
 }
 
 extension Task {
-    /// Has `body` called with each update, and with the last one now, if there was one.
+    /// Calls `body` with each later update, and now with the last one if there is one.
     @discardableResult
     final func subscribe(isRelay: Bool = false, _ body: sending @escaping (T) -> Void) -> Subscription<T> {
         let subscription = Subscription(isRelay: isRelay, body)
@@ -273,21 +281,22 @@ extension Task {
         return subscription
     }
 
-    /// A stream or a derived task has ended: the task neither calls nor keeps its handlers from now on.
+    /// Removes the handlers of a stream or derived task that has ended, and releases them.
     final func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
-        listener?.giveUp()  // it may be in the slot
+        listener?.giveUp()  // The listener may be in the task's single handler slot, from which it cannot be removed.
         if !isFinished { typedExtrasIfAny?.forget(subscription, listener) }
     }
 
-    /// No update comes any more: the subscription's handler gets the last one, unless it has it.
+    /// Delivers the last update of a finished task, unless the subscription has received it.
     private func serveLate(_ subscription: Subscription<T>) {
         guard subscription.begin() else { return }
         if let last = typedExtrasIfAny?.typed({ $0.lastUpdate }) { subscription.call(with: last) }
         subscription.end()
     }
 
-    /// The outcome is there: calls `body` once the subscription's handler has had the last update. That is now, but where
-    /// another thread is calling the handler: then it calls `body` next.
+    /// Calls `body` after the subscription's handler has received the last update. The task has its outcome.
+    ///
+    /// The call is made now, unless another thread is calling the handler. That thread then calls `body` next.
     final func call(behind subscription: Subscription<T>, _ body: @escaping () -> Void) {
         serveLate(subscription)
         if subscription.isServed { return body() }

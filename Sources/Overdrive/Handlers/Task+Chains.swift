@@ -1,21 +1,28 @@
+// Owns tasks that are derived from other tasks: `then`, `recover`, `switchTo`, `zip`, `all`, `race`. Programs call
+// it. It never blocks a thread.
+
 public import OverdriveCore
 internal import Synchronization
 
-/// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue, unless its
-/// outcome is decided before. Cancelling one cancels what it has started, or would have, and leaves alone what others
-/// had started before. One that ends before its start, as by a failed dependency, cancels its parts too. An attempt of it that is repeated finds the outcomes that were there: retry what it is made of
-/// instead. A chain may be as long as memory allows, and so may a loop whose `then` leads to the next round: neither takes
-/// more stack than a short one.
+/// Derived tasks are lazy. Starting or adding one starts its source tasks on the same queue, unless its outcome is
+/// decided before.
+///
+/// Cancelling a derived task cancels the sources that it has started or would have started, but none that others had
+/// started. A derived task that ends before its start, for example by a failed dependency, cancels its sources too. A
+/// repeated attempt uses the existing outcomes of the sources instead of running them again. Stack use does not
+/// depend on the length of a chain, or on the number of rounds of a loop of `then`.
 extension Task {
-    /// A task that continues with this task's value.
+    /// Returns a task that transforms this task's value.
     ///
     ///     let count = download.then { data in try decode(data).count }
     ///
-    /// Updates pass through `transform` too. A failure or cancellation is passed on.
+    /// `transform` also transforms updates. A failure or cancellation is passed on.
     ///
-    /// - Ordering: After this task's handlers that were there before; updates keep their order.
-    /// - Threading: `transform` runs on the thread that brings the value, so it should be short.
-    /// - Cost: A task and two handlers of this one.
+    /// - Parameter transform: A closure that returns the new task's value.
+    /// - Returns: The derived task.
+    /// - Ordering: After this task's earlier handlers. Updates keep their order.
+    /// - Threading: `transform` runs on the thread that publishes the value, so it should be short.
+    /// - Cost: A task, and two handlers of this task.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
         Task<U>(body: .relay(parts: [self]) { emit in
             let forget = self.relay { value in
@@ -31,16 +38,18 @@ extension Task {
         })
     }
 
-    /// A task that continues with the task that a closure makes from this task's value.
+    /// Returns a task that continues with another task, made from this task's value.
     ///
     ///     let page = login.then { session in fetchPage(session) }
     ///
-    /// An update leads to a task as well, and cancels that of the update before.
+    /// Each update also produces a task, and cancels the task of the update before.
     ///
-    /// - Ordering: The second task begins when this one's value is there.
-    /// - Threading: `transform` runs on the thread that brings the value; the task that it returns on the new task's
-    ///   queue.
-    /// - Cost: A task, two handlers of this one, and for each value the task that it leads to.
+    /// - Parameter transform: A closure that returns the task to continue with.
+    /// - Returns: The derived task.
+    /// - Ordering: The second task begins after this task's value.
+    /// - Threading: `transform` runs on the thread that publishes the value. The task that it returns runs on the
+    ///   derived task's queue.
+    /// - Cost: A task, two handlers of this task, and a task for each value.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
         Task<U>(body: .relay(parts: [self]) { emit in
             let latest = Latest(emit)
@@ -62,13 +71,15 @@ extension Task {
         })
     }
 
-    /// A task that has a value in place of this one's error. Cancellation is passed on.
+    /// Returns a task that replaces this task's error by a value. Cancellation is passed on.
     ///
     ///     let logo = download.recover { _ in placeholder }
     ///
-    /// - Ordering: After this task's handlers that were there before; updates keep their order.
-    /// - Threading: `transform` runs on the thread that brings the error, so it should be short.
-    /// - Cost: A task and two handlers of this one.
+    /// - Parameter transform: A closure that returns the value for an error.
+    /// - Returns: The derived task.
+    /// - Ordering: After this task's earlier handlers. Updates keep their order.
+    /// - Threading: `transform` runs on the thread that publishes the error, so it should be short.
+    /// - Cost: A task, and two handlers of this task.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> T) -> Task<T> {
         Task(body: .relay(parts: [self]) { emit in
             let forget = self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
@@ -83,12 +94,14 @@ extension Task {
         })
     }
 
-    /// A task that continues with another task in place of this one's error. Cancellation is passed on.
+    /// Returns a task that continues with another task after this task's error. Cancellation is passed on.
     ///
-    /// - Ordering: The other task begins when this one's error is there.
-    /// - Threading: `transform` runs on the thread that brings the error; the task that it returns on the new task's
-    ///   queue.
-    /// - Cost: A task, two handlers of this one, and for an error the task that it leads to.
+    /// - Parameter transform: A closure that returns the task to continue with.
+    /// - Returns: The derived task.
+    /// - Ordering: The other task begins after this task's error.
+    /// - Threading: `transform` runs on the thread that publishes the error. The task that it returns runs on the
+    ///   derived task's queue.
+    /// - Cost: A task, two handlers of this task, and a task for an error.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> Task<T>) -> Task<T> {
         Task(body: .relay(parts: [self]) { emit in
             let latest = Latest(emit)
@@ -110,14 +123,18 @@ extension Task {
         })
     }
 
-    /// A task whose updates and outcome, and so its handlers, come on a queue, in their order. On `TaskQueue.main`
-    /// they come at once where the main thread brings them. It is cancelled where the queue discards them.
+    /// Returns a task whose updates, outcome and handlers are delivered on a queue, in order.
+    ///
+    /// On `TaskQueue.main`, events of the main thread are delivered at once. If the queue discards a delivery, the
+    /// derived task is cancelled.
     ///
     ///     issues.switchTo(.main).onUpdate { show($0) }
     ///
-    /// - Ordering: As this task's, whatever number of closures the queue runs at a time.
-    /// - Threading: Handlers run where the queue's closures do.
-    /// - Cost: A task, two handlers of this one, and a submission for each time that something comes.
+    /// - Parameter queue: The queue that runs the handlers.
+    /// - Returns: The derived task.
+    /// - Ordering: The order of this task's events, even on a concurrent queue.
+    /// - Threading: Handlers run where the queue's closures run.
+    /// - Cost: A task, two handlers of this task, and at most one submission for each event.
     public final func switchTo(_ queue: TaskQueue) -> Task<T> {
         Task(body: .relay(parts: [self]) { emit in
             let line = OrderedDelivery(to: queue) { emit.isDiscarded() }
@@ -136,11 +153,13 @@ extension Task {
         })
     }
 
-    /// Two tasks' values together. The first failure is the failure, and cancels the other.
+    /// Returns a task with the values of both tasks. The first failure fails it and cancels the other task.
     ///
-    /// - Ordering: The two run beside each other.
-    /// - Threading: The value is put together on the thread that ends the later one.
-    /// - Cost: A task, a handler of each, and a lock for each value.
+    /// - Parameter other: The other task.
+    /// - Returns: The derived task.
+    /// - Ordering: The two tasks run concurrently.
+    /// - Threading: The thread that ends the later task combines the values.
+    /// - Cost: A task, a handler of each task, and a lock for each value.
     public final func zip<U: Sendable>(_ other: Task<U>) -> Task<(T, U)> {
         Task<(T, U)>(body: .relay(parts: [self, other]) { emit in
             let pair = Pair<T, U>()
@@ -161,22 +180,28 @@ extension Task {
         })
     }
 
-    /// Two tasks' values together; see ``zip(_:)``.
+    /// Returns a task with the values of both tasks; see ``zip(_:)``.
     ///
-    /// - Ordering: The two run beside each other.
-    /// - Threading: The value is put together on the thread that ends the later one.
-    /// - Cost: A task, a handler of each, and a lock for each value.
+    /// - Parameters:
+    ///   - a: The first task.
+    ///   - b: The second task.
+    /// - Returns: The derived task.
+    /// - Ordering: The two tasks run concurrently.
+    /// - Threading: The thread that ends the later task combines the values.
+    /// - Cost: A task, a handler of each task, and a lock for each value.
     public static func zip<A: Sendable, B: Sendable>(_ a: Task<A>, _ b: Task<B>) -> Task<(A, B)> where T == (A, B) {
         a.zip(b)
     }
 
-    /// The values of all tasks, in their order. The first failure is the failure, and cancels the others.
+    /// Returns a task with the values of all tasks, in order. The first failure fails it and cancels the others.
     ///
     ///     let pages = Task.all(urls.map(fetch))
     ///
-    /// - Ordering: They run beside each other, and begin in their order.
-    /// - Threading: The array is put together on the thread that ends the last one.
-    /// - Cost: A task, a handler of each, and a lock for each value.
+    /// - Parameter tasks: The tasks.
+    /// - Returns: The derived task.
+    /// - Ordering: The tasks run concurrently, and begin in the order of the array.
+    /// - Threading: The thread that ends the last task makes the array.
+    /// - Cost: A task, a handler of each task, and a lock for each value.
     public static func all<E: Sendable>(_ tasks: [Task<E>]) -> Task<[E]> where T == [E] {
         Task(body: .relay(parts: tasks) { emit in
             guard !tasks.isEmpty else {
@@ -197,12 +222,13 @@ extension Task {
         })
     }
 
-    /// The outcome of the first task to finish. The others are cancelled.
+    /// Returns a task with the outcome of the first task to finish. The others are cancelled.
     ///
-    /// - Parameter tasks: None of them fails with ``TaskError/nothingToDo``.
-    /// - Ordering: They run beside each other, and begin in their order.
-    /// - Threading: The outcome comes on the thread that ends the first one.
-    /// - Cost: A task and a handler of each.
+    /// - Parameter tasks: The tasks. If there are none, the derived task fails with ``TaskError/nothingToDo``.
+    /// - Returns: The derived task.
+    /// - Ordering: The tasks run concurrently, and begin in the order of the array.
+    /// - Threading: The outcome comes on the thread that ends the first task.
+    /// - Cost: A task, and a handler of each task.
     public static func race(_ tasks: [Task<T>]) -> Task<T> {
         Task(body: .relay(parts: tasks) { emit in
             if tasks.isEmpty { emit(.failure(TaskError.nothingToDo)) }
@@ -212,7 +238,8 @@ extension Task {
         })
     }
 
-    /// Hands the outcome on, one task after another instead of one inside the other. Returns the closure that ends this.
+    /// Forwards the outcome through the thread's line, so that forwarding does not nest. Returns a closure that
+    /// removes the handler.
     private func relayOutcome(
         _ body: @escaping @Sendable (Result<T, any Error>) -> Void
     ) -> @Sendable () -> Void {
@@ -221,7 +248,7 @@ extension Task {
         return { [weak self] in self?.forget(nil, listener) }
     }
 
-    /// Hands updates on, and the outcome after them. Returns the closure that ends this.
+    /// Forwards updates, and then the outcome. Returns a closure that removes the handlers.
     fileprivate func relay(
         updates: @escaping @Sendable (T) -> Void,
         outcome body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void
@@ -239,7 +266,7 @@ extension Task {
 }
 
 extension Task.Emitter {
-    /// Not worked out where nobody listens any more.
+    /// Emits a result. The expression is evaluated only if the attempt still accepts events.
     fileprivate func update(with result: @autoclosure () -> Result<T, any Error>) {
         guard isActive else { return }
         switch result() {
@@ -256,8 +283,10 @@ extension Task.Emitter {
         }
     }
 
-    /// Starts a task that this one is made of, unless it has begun. Returns the closure for the end of this task: it
-    /// calls `forget`, and stops the part if it was started here.
+    /// Starts a source task, unless it has begun.
+    ///
+    /// Returns the closure to call at the end of the derived task. It calls `forget`, and cancels the source if it
+    /// was started here.
     fileprivate func begin<U>(_ part: Task<U>, _ forget: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let stop = stop(of: part) else { return forget }
         start(part)
@@ -267,7 +296,7 @@ extension Task.Emitter {
         }
     }
 
-    /// Unless the outcome is there before its turn to start has come.
+    /// Starts a source task from the thread's line, unless the derived task has its outcome by then.
     fileprivate func start<U>(_ part: Task<U>) {
         let queue = partsQueue
         Bounce.run {
@@ -276,17 +305,18 @@ extension Task.Emitter {
         }
     }
 
-    /// What stops a task, also where it will not be started: whoever waits for it waits no longer. nil: it has begun.
+    /// Returns a closure that cancels a source task; nil if the source has begun. A source that will not be started
+    /// is cancelled too, so that its waiters return.
     fileprivate func stop<U>(of part: Task<U>) -> (@Sendable () -> Void)? {
         guard part.state == .initialized else { return nil }
-        // A long chain is cancelled one after another, not one inside the other.
+        // A long chain is cancelled in a loop, not by nested calls.
         return { Bounce.run { part.cancel() } }
     }
 }
 
-/// The task that the last update has led to: its predecessors are cancelled, and what they say is ignored.
+/// Follows the task that the last update produced. Earlier tasks are cancelled, and their events have no effect.
 private final class Latest<U: Sendable>: Sendable {
-    /// A task that was followed until now.
+    /// A task that is no longer followed.
     private struct Followed {
         let task: Task<U>?
         let stop: (@Sendable () -> Void)?
@@ -299,8 +329,8 @@ private final class Latest<U: Sendable>: Sendable {
     }
 
     private struct State {
-        /// Kept until another is followed: nobody else may hold it. Given up without the lock, because that may be its end,
-        /// of which it tells.
+        /// The followed task. This may be the only reference to it. It is released after the lock, because the
+        /// release may end the task and call back.
         var current: Task<U>?
         var stopCurrent: (@Sendable () -> Void)?
         var forgetCurrent: (@Sendable () -> Void)?
@@ -323,7 +353,7 @@ private final class Latest<U: Sendable>: Sendable {
         self.emit = emit
     }
 
-    /// Begins the task that `transform` leads to, unless nobody listens any more.
+    /// Begins the task that `transform` returns, unless the derived task accepts no more events.
     func follow(_ transform: () throws -> Task<U>) {
         guard emit.isActive else { return }
         let task: Task<U>
@@ -363,7 +393,7 @@ private final class Latest<U: Sendable>: Sendable {
         case .success(let value):
             if !wasUpdate { emit.update(value) { self.isCurrent(generation) } }
             let isEnd = state.withLock { state in
-                // Who hears of the update may have brought another.
+                // A handler of the update may have emitted another update.
                 guard state.generation == generation else { return false }
                 state.currentIsOver = true
                 return state.noneFollows
@@ -372,7 +402,7 @@ private final class Latest<U: Sendable>: Sendable {
         }
     }
 
-    /// What was followed last is the last.
+    /// Marks the followed task as the last one: its outcome ends the derived task.
     func isLast() {
         let isEnd = state.withLock { state in
             state.noneFollows = true
@@ -390,7 +420,7 @@ private final class Latest<U: Sendable>: Sendable {
     }
 }
 
-/// Values that come one by one, until there are two.
+/// The values of two tasks, until both are known.
 private final class Pair<A: Sendable, B: Sendable>: Sendable {
     private let values = Locked<(A?, B?)>((nil, nil))
 
@@ -409,7 +439,7 @@ private final class Pair<A: Sendable, B: Sendable>: Sendable {
     }
 }
 
-/// Values that come one by one, until they are all there.
+/// The values of several tasks, until all are known.
 private final class Collected<E: Sendable>: Sendable {
     private let state: Locked<(values: [E?], missing: Int)>
 
@@ -426,7 +456,7 @@ private final class Collected<E: Sendable>: Sendable {
     }
 }
 
-/// Hands closures to a queue in their order, one at a time, however many of them the queue runs.
+/// Runs closures on a queue, one at a time and in order, even if the queue is concurrent.
 private final class OrderedDelivery: Sendable {
     private struct State {
         var waiting = Fifo<@Sendable () -> Void>()
@@ -436,7 +466,7 @@ private final class OrderedDelivery: Sendable {
     private let queue: TaskQueue
     private let whenDiscarded: @Sendable () -> Void
 
-    /// - Parameter whenDiscarded: The queue has taken closures back, in place of running them.
+    /// - Parameter whenDiscarded: Called if the queue discards the closures instead of running them.
     init(to queue: TaskQueue, whenDiscarded: @escaping @Sendable () -> Void) {
         self.queue = queue
         self.whenDiscarded = whenDiscarded
@@ -454,10 +484,11 @@ private final class OrderedDelivery: Sendable {
         queue.async { drain.run() }
     }
 
-    /// What the queue's closure holds, and nobody else.
+    /// The content of the queue's closure. Only the closure references it, so its deinitialiser detects a discarded
+    /// closure.
     private final class Drain: Sendable {
         private let line: OrderedDelivery
-        // Written by the one thread that runs the closure, read when the last reference is gone.
+        // The thread that runs the closure writes the flag; `deinit` reads it after the last reference is gone.
         nonisolated(unsafe) private var hasRun = false
 
         init(of line: OrderedDelivery) {

@@ -1,22 +1,27 @@
+// Owns the public functions that add handlers to a task. Programs call them. They never decide an outcome.
+
 public import OverdriveCore
 
-/// Handlers: as many as you like, at any time, in registration order.
+/// A task may have any number of handlers, added at any time. They are called in the order of registration.
 ///
-/// A handler that comes after the outcome is called at once. Where handlers finish or cancel further tasks, the handlers of
-/// those run inside, up to 64 tasks deep. From there on they come on the same thread when the innermost handler has
-/// returned: the result is there before, unless the task has observers or a delegate. Handlers run on the thread that
-/// finishes the task (a late one: on the caller's), or where `on:` says: they are handed over, not awaited, before dependents
-/// start. One that its queue takes back, in `cancelAll()` or because its scheduler is shut down, runs all the same, on a
-/// worker of ``Scheduler/shared``: who waits for an end learns of it. Updates are left out then.
+/// Handlers run on the thread that finishes the task, or where `on:` says. A handler added after the outcome runs at
+/// once on the caller's thread. With `on:`, the call is submitted before dependents start, and no thread waits for
+/// it. If a queue discards a submitted handler, because of `cancelAll()` or a shutdown, a worker of
+/// ``Scheduler/shared`` runs it instead. Discarded updates are dropped.
+///
+/// If handlers finish or cancel other tasks, the handlers of these tasks run nested, up to 64 tasks deep. Deeper
+/// handlers run on the same thread after the innermost handler has returned. Their results are already available, unless
+/// the task has observers or a delegate.
 extension Task {
     /// Calls `body` with the value of a task that succeeds.
     ///
     ///     task.onValue { image in cache.store(image) }
     ///
     /// - Returns: The task.
-    /// - Ordering: In the order in which handlers were added; before dependents.
-    /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
+    /// - Ordering: In the order of registration, before dependents start.
+    /// - Threading: The thread that finishes the task, or the caller's thread if the task has finished.
+    /// - Cost: The closure, for a task's first handler. Each further handler costs a lock, and the second one also 2
+    ///   or 3 allocations.
     @discardableResult
     public final func onValue(_ body: sending @escaping (T) -> Void) -> Self {
         add(.value(body))
@@ -25,8 +30,9 @@ extension Task {
 
     /// Calls `body` on a queue with the value of a task that succeeds.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
-    /// - Threading: Where the queue's closures run.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onValue(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
@@ -35,7 +41,8 @@ extension Task {
 
     /// Calls `body` on the main actor with the value of a task that succeeds.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
     /// - Threading: The main thread.
     /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
@@ -43,14 +50,15 @@ extension Task {
         onValue { value in TaskQueue.onMain { body(value) } }
     }
 
-    /// Calls `body` with the error of a task that fails, but not of one that was cancelled.
+    /// Calls `body` with the error of a task that fails. It is not called for a cancelled task.
     ///
     ///     task.onError { error in report(error) }
     ///
     /// - Returns: The task.
-    /// - Ordering: In the order in which handlers were added; before dependents.
-    /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
+    /// - Ordering: In the order of registration, before dependents start.
+    /// - Threading: The thread that finishes the task, or the caller's thread if the task has finished.
+    /// - Cost: The closure, for a task's first handler. Each further handler costs a lock, and the second one also 2
+    ///   or 3 allocations.
     @discardableResult
     public final func onError(_ body: sending @escaping (any Error) -> Void) -> Self {
         add(.error(body))
@@ -59,8 +67,9 @@ extension Task {
 
     /// Calls `body` on a queue with the error of a task that fails.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
-    /// - Threading: Where the queue's closures run.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onError(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
@@ -69,7 +78,8 @@ extension Task {
 
     /// Calls `body` on the main actor with the error of a task that fails.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
     /// - Threading: The main thread.
     /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
@@ -79,29 +89,42 @@ extension Task {
         onError { error in TaskQueue.onMain { body(error) } }
     }
 
-    /// The same as ``onError(_:)``.
+    /// Calls `body` with the error of a task that fails; another name of ``onError(_:)``.
     ///
-    /// - Ordering: As of ``onError(_:)``.
-    /// - Threading: As of ``onError(_:)``.
-    /// - Cost: As of ``onError(_:)``.
+    /// - Parameter body: The handler.
+    /// - Returns: The task.
+    /// - Ordering: In the order of registration, before dependents start.
+    /// - Threading: The thread that finishes the task, or the caller's thread if the task has finished.
+    /// - Cost: The cost of ``onError(_:)``.
     @discardableResult
     public final func onFailure(_ body: sending @escaping (any Error) -> Void) -> Self {
         onError(body)
     }
 
-    /// The same as ``onError(on:_:)-(TaskQueue,_)``.
+    /// Calls `body` on a queue with the error of a task that fails; another name of ``onError(on:_:)-(TaskQueue,_)``.
     ///
-    /// - Ordering: As of ``onError(on:_:)-(TaskQueue,_)``.
-    /// - Threading: Where the queue's closures run.
+    /// - Parameters:
+    ///   - queue: The queue that runs the handler.
+    ///   - body: The handler.
+    /// - Returns: The task.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onFailure(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
         onError(on: queue, body)
     }
 
-    /// The same as ``onError(on:_:)-(MainActor.Type,_)``.
+    /// Calls `body` on the main actor with the error of a task that fails; another name of
+    /// ``onError(on:_:)-(MainActor.Type,_)``.
     ///
-    /// - Ordering: As of ``onError(on:_:)-(MainActor.Type,_)``.
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - body: The handler.
+    /// - Returns: The task.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
     /// - Threading: The main thread.
     /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
@@ -116,12 +139,13 @@ extension Task {
     ///     task.onCompletion { spinner.stop() }
     ///
     /// - Returns: The task.
-    /// - Ordering: In the order in which handlers were added; before dependents.
-    /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
+    /// - Ordering: In the order of registration, before dependents start.
+    /// - Threading: The thread that finishes the task, or the caller's thread if the task has finished.
+    /// - Cost: The closure, for a task's first handler. Each further handler costs a lock, and the second one also 2
+    ///   or 3 allocations.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping () -> Void) -> Self {
-        // Handed over from here to the publisher, once.
+        // The closure is passed from this thread to the publisher, which calls it once.
         nonisolated(unsafe) let body = body
         add(.completion { _ in unsafe body() })
         return self
@@ -129,9 +153,10 @@ extension Task {
 
     /// Calls `body` with the outcome when the task has finished.
     ///
-    /// - Ordering: In the order in which handlers were added; before dependents.
-    /// - Threading: On the thread that finishes the task; a late one on the caller's.
-    /// - Cost: The closure for a task's only handler; a lock for each further one, and two or three allocations for the first of these.
+    /// - Ordering: In the order of registration, before dependents start.
+    /// - Threading: The thread that finishes the task, or the caller's thread if the task has finished.
+    /// - Cost: The closure, for a task's first handler. Each further handler costs a lock, and the second one also 2
+    ///   or 3 allocations.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping (Result<T, any Error>) -> Void) -> Self {
         add(.completion(body))
@@ -140,8 +165,9 @@ extension Task {
 
     /// Calls `body` on a queue when the task has finished.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
-    /// - Threading: Where the queue's closures run.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCompletion(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
@@ -150,7 +176,8 @@ extension Task {
 
     /// Calls `body` on the main actor when the task has finished.
     ///
-    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
     /// - Threading: The main thread.
     /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
@@ -158,18 +185,18 @@ extension Task {
         onCompletion { TaskQueue.onMain { body() } }
     }
 
-    /// Calls `body` at the moment of the cancellation, which may be before the outcome.
+    /// Calls `body` when the task is cancelled, which may be before the outcome.
     ///
     ///     task.onCancel { connection.close() }
     ///
     /// - Returns: The task.
-    /// - Ordering: In the order in which such handlers were added, and before the outcome where the body still runs.
-    /// - Threading: On the thread that cancels; a late one on the caller's.
-    /// - Cost: One allocation for the first of a task's extras, and a lock.
+    /// - Ordering: In the order of registration. If the body is running, before the outcome.
+    /// - Threading: The thread that cancels, or the caller's thread if the task was cancelled before.
+    /// - Cost: A lock, and one allocation for the first optional property of a task.
     @discardableResult
     public final func onCancel(_ body: sending @escaping () -> Void) -> Self {
         let isLate = makeExtras().locked { fields in
-            // Whoever cancels later finds the extras that are there now; who has, is found here.
+            // A later cancel finds the handler in this storage. An earlier cancel is visible in these flags.
             let standing = standingInFull
             if fields.cancelIsTold || standing.isCancelled || failure?.isCancellation == true { return true }
             if standing.phase != .finished { fields.cancelHandlers.append(body) }
@@ -181,8 +208,8 @@ extension Task {
 
     /// Calls `body` on a queue when the task is cancelled.
     ///
-    /// - Ordering: Handed over in the order in which such handlers were added; not awaited.
-    /// - Threading: Where the queue's closures run.
+    /// - Ordering: Submitted in the order of registration. No thread waits for the handler.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCancel(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
@@ -191,7 +218,7 @@ extension Task {
 
     /// Calls `body` on the main actor when the task is cancelled.
     ///
-    /// - Ordering: Handed over in the order in which such handlers were added; not awaited.
+    /// - Ordering: Submitted in the order of registration. No thread waits for the handler.
     /// - Threading: The main thread.
     /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
@@ -199,26 +226,31 @@ extension Task {
         onCancel { TaskQueue.onMain { body() } }
     }
 
-    /// Calls `body` with each update; with the last one at once, if there was one.
+    /// Calls `body` with each update, and at once with the last update if there is one.
     ///
     ///     issues.onUpdate { list in print(list.count, "issues so far") }
     ///
+    /// - Parameter body: The handler.
     /// - Returns: The task.
-    /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome that an emitter
-    ///   brings. One that another thread hands to ``Task/finish(with:)`` may be there while handlers are at the last update.
-    /// - Threading: On the thread that emits, or on one that is at an earlier update; the last one at once on the
-    ///   caller's.
-    /// - Cost: Two allocations for the first of a task's extras, and a lock for each update.
+    /// - Ordering: One update at a time, in the order of emission, before an outcome of the emitter. An outcome
+    ///   passed to ``Task/finish(with:)`` by another thread may be visible while handlers run for the last update.
+    /// - Threading: The thread that emits, or a thread that is delivering an earlier update. The last update comes at
+    ///   once on the caller's thread.
+    /// - Cost: A lock for each update, and 2 allocations for the first optional property of a task.
     @discardableResult
     public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
         subscribe(body)
         return self
     }
 
-    /// Calls `body` on a queue with each update; a serial one keeps their order.
+    /// Calls `body` on a queue with each update. A serial queue keeps the order of the updates.
     ///
-    /// - Ordering: Handed over in the order in which they were emitted; on a concurrent queue several run at a time.
-    /// - Threading: Where the queue's closures run.
+    /// - Parameters:
+    ///   - queue: The queue that runs the handler.
+    ///   - body: The handler.
+    /// - Returns: The task.
+    /// - Ordering: Submitted in the order of emission. A concurrent queue may run several calls at a time.
+    /// - Threading: The thread that runs the queue's closures.
     /// - Cost: A lock and a submission for each update.
     @discardableResult
     public final func onUpdate(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
@@ -227,7 +259,7 @@ extension Task {
 
     /// Calls `body` on the main actor with each update.
     ///
-    /// - Ordering: In the order in which they were emitted.
+    /// - Ordering: In the order of emission.
     /// - Threading: The main thread.
     /// - Cost: A lock and a submission to libdispatch for each update.
     @discardableResult
@@ -237,17 +269,19 @@ extension Task {
 }
 
 extension TaskQueue {
-    /// Runs a handler here, or elsewhere where this queue takes it back.
+    /// Runs a handler on this queue. If the queue discards the closure, a worker of ``Scheduler/shared`` runs the
+    /// handler.
     fileprivate func call(_ body: @escaping @Sendable () -> Void) {
         let handler = HandedOver(body)
         async { handler.run() }
     }
 }
 
-/// What a queue's closure holds of a handler, and nobody else: one that is discarded instead of run goes elsewhere.
+/// A handler that was submitted to a queue. Only the queue's closure references it, so its deinitialiser detects a
+/// discarded closure and runs the handler elsewhere.
 private final class HandedOver: Sendable {
     private let body: @Sendable () -> Void
-    // Written by the one thread that runs it, read when the last reference is gone.
+    // The thread that runs the handler writes the flag; `deinit` reads it after the last reference is gone.
     nonisolated(unsafe) private var hasRun = false
 
     init(_ body: @escaping @Sendable () -> Void) {

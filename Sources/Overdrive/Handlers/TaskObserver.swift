@@ -1,22 +1,25 @@
+// Owns the protocols of observers and queue delegates. Programs implement them; the state machine of AnyTask calls
+// them. Their default implementations do nothing.
+
 public import OverdriveCore
 
-/// Is told how a task gets on. Every method has a default that does nothing.
+/// Observes the progress of a task. Every method has a default that does nothing.
 ///
 ///     struct Stopwatch: TaskObserver {
 ///         func taskDidFinishExecution<T>(_ task: Task<T>) { print(task.name ?? "a task", "is over") }
 ///     }
 ///
-/// - Threading: Methods are called on the thread that starts or finishes the task. They hold it up.
+/// - Threading: Methods are called on the thread that starts or finishes the task, which waits until they return.
 public protocol TaskObserver: Sendable {
-    /// What the observer is called when one of it is to be removed; its type's name by default.
+    /// The name by which `remove(observer:)` finds the observer. The default is the name of the type.
     var observerName: String { get }
-    /// The body is about to begin, for the first or another time.
+    /// Called before each attempt of the body.
     func taskDidStartExecution<T>(_ task: Task<T>)
-    /// The outcome is decided and about to be published.
+    /// Called when the outcome is decided, before it is published.
     func taskWillFinishExecution<T>(_ task: Task<T>)
-    /// The outcome is published and handlers were called; dependents wait still.
+    /// Called when the outcome is published and handlers were called, before dependents start.
     func taskDidFinishExecution<T>(_ task: Task<T>)
-    /// An attempt has failed, and another will follow.
+    /// Called when an attempt has failed and another will follow.
     func taskDidRetry<T>(_ task: Task<T>)
 }
 
@@ -28,20 +31,20 @@ extension TaskObserver {
     public func taskDidRetry<T>(_ task: Task<T>) {}
 }
 
-/// Is told which tasks come to a queue, and how they go. Every method has a default that does nothing.
+/// Observes the tasks of a queue. Every method has a default that does nothing.
 ///
-/// - Ordering: The delegate gets all calls for each task that is added to the queue: `didAdd`, then `willFinish`,
-///   then `didFinish`, once each. It gets none for a task that was cancelled or added before the delegate was set. If
-///   the queue gets another delegate, this one still gets the remaining calls. If a task finishes while it is being
-///   added, the last two follow the first, when the outcome is already there.
+/// - Ordering: For each task added to the queue, the delegate receives `didAdd`, `willFinish` and `didFinish`, once
+///   each and in this order. It receives no calls for a task that was cancelled or added before the delegate was set.
+///   If the queue's delegate is replaced, the old delegate still receives the remaining calls. If a task finishes
+///   while it is being added, `willFinish` and `didFinish` follow `didAdd`, after the outcome is published.
 public protocol TaskQueueDelegate: AnyObject, Sendable {
-    /// A task is about to be added: by the program, or because a dependent of it was, which brings it along.
+    /// Called when a task is about to be added, by the program or together with a dependent task.
     func didAdd<T>(task: Task<T>, to queue: TaskQueue)
-    /// A task's outcome is decided and about to be published.
+    /// Called when the outcome of a task is decided, before it is published.
     func willFinish<T>(task: Task<T>, in queue: TaskQueue)
-    /// A task is over, handlers were called.
+    /// Called when a task has finished and its handlers were called.
     func didFinish<T>(task: Task<T>, in queue: TaskQueue)
-    /// An attempt has failed, and another will follow.
+    /// Called when an attempt has failed and another will follow.
     func didRetry<T>(task: Task<T>, in queue: TaskQueue)
 }
 
@@ -53,17 +56,20 @@ extension TaskQueueDelegate {
 }
 
 extension AnyTask {
-    /// Adds an observer, which the task holds.
+    /// Adds an observer, which the task retains.
     ///
-    /// - Ordering: Observers are told in the order in which they were added, of what comes from here on.
+    /// - Parameter observer: The observer.
+    /// - Ordering: Observers are called in the order of registration, for later events.
     /// - Threading: Any thread.
-    /// - Cost: One allocation for the first of a task's extras, and a lock.
+    /// - Cost: A lock, and one allocation for the first optional property of a task.
     public final func add(observer: any TaskObserver) {
         change(.observers) { $0.observers.add(observer) }
     }
 
-    /// Whether there is an observer of exactly this type.
+    /// Returns whether the task has an observer of exactly this type.
     ///
+    /// - Parameter type: The type.
+    /// - Returns: Whether there is one.
     /// - Ordering: None.
     /// - Threading: Any thread.
     /// - Cost: A copy of the list.
@@ -71,12 +77,13 @@ extension AnyTask {
         observers.contains { Swift.type(of: $0) == type }
     }
 
-    /// Removes the first observer of the same name.
+    /// Removes the first observer with the same name.
     ///
-    /// - Returns: Whether there was one.
-    /// - Ordering: One that is being told may still be told.
-    /// - Threading: Any thread. Names are asked for outside of the lock.
-    /// - Cost: A lock and a look at each observer.
+    /// - Parameter observer: An observer with the name to search for.
+    /// - Returns: Whether an observer was removed.
+    /// - Ordering: A call that is under way continues.
+    /// - Threading: Any thread. `observerName` is called without a lock.
+    /// - Cost: A lock and a comparison for each observer.
     @discardableResult
     public final func remove(observer: any TaskObserver) -> Bool {
         guard let extras else { return false }
@@ -86,10 +93,11 @@ extension AnyTask {
 
     /// Removes all observers of a type.
     ///
-    /// - Returns: Whether there was one.
-    /// - Ordering: One that is being told may still be told.
+    /// - Parameter type: The type.
+    /// - Returns: Whether an observer was removed.
+    /// - Ordering: A call that is under way continues.
     /// - Threading: Any thread.
-    /// - Cost: A lock and a look at each observer.
+    /// - Cost: A lock and a comparison for each observer.
     @discardableResult
     public final func remove<O: TaskObserver>(observer type: O.Type) -> Bool {
         extras?.removeAll(of: \.observers) { $0 is O } ?? false

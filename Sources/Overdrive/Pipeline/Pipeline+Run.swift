@@ -1,3 +1,6 @@
+// Owns the functions that run a pipeline over a source, and the sources themselves. Programs call them. `PipelineRun`
+// moves the items; this file never runs a stage.
+
 public import OverdriveCore
 
 #if canImport(Glibc)
@@ -7,7 +10,7 @@ public import OverdriveCore
 #endif
 
 extension Pipeline {
-    /// Moves all items of a sequence through the pipeline, and waits for them. The calling thread takes part.
+    /// Moves all items of a sequence through the pipeline and waits for them. The calling thread runs stages too.
     ///
     ///     let squares = Pipeline(of: Int.self).parallel { $0 * $0 }.ordered { print($0) }
     ///     print(try squares.run(over: 1...3), "items")
@@ -17,15 +20,16 @@ extension Pipeline {
     ///     // 3 items
     ///
     /// - Parameters:
-    ///   - source: The items. Its iterator is called by one thread at a time, as tokens come free.
-    ///   - token: Cancels the run: no further item is drawn, and items skip all stages that they have not begun. In stages that
-    ///     run ``Cancellation/isRequested`` turns true. Tasks of asynchronous stages are cancelled.
-    /// - Returns: How many items there were.
-    /// - Throws: ``PipelineError/failed(stage:item:error:)`` or ``PipelineError/cancelled(finished:)``, after all stages that
-    ///   had begun have returned.
-    /// - Ordering: Stages see what the caller wrote before; the caller sees what all stages wrote.
+    ///   - source: The items. One thread at a time calls the iterator, when a token is free.
+    ///   - token: A token that cancels the run. The source is not read further, and items skip all stages that they
+    ///     have not begun. In running stages ``Cancellation/isRequested`` becomes true. Tasks of asynchronous stages
+    ///     are cancelled.
+    /// - Returns: The number of items.
+    /// - Throws: ``PipelineError/failed(stage:item:error:)`` or ``PipelineError/cancelled(finished:)``, after all
+    ///   started stages have returned.
+    /// - Ordering: Stages see the caller's earlier writes; the caller sees the writes of all stages.
     /// - Threading: Any thread; in an `async` function call the other form.
-    /// - Cost: The run's tokens, and an allocation for every 64 items.
+    /// - Cost: The memory of the run's tokens, and an allocation for every 64 items.
     @available(*, noasync, message: "write await run(over:) inside an async function, not at the top level of a file")
     @inlinable @discardableResult
     public func run<S: Sequence>(
@@ -39,13 +43,13 @@ extension Pipeline {
     ///     try await pipeline.run(over: files)
     ///
     /// - Parameters:
-    ///   - source: The items. Its iterator is called by one thread at a time, as tokens come free.
-    ///   - token: Cancels the run, as the cancellation of the calling task does.
-    /// - Returns: How many items there were.
-    /// - Throws: As the blocking form.
-    /// - Ordering: As the blocking form.
+    ///   - source: The items. One thread at a time calls the iterator, when a token is free.
+    ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
+    /// - Returns: The number of items.
+    /// - Throws: The errors of the blocking form.
+    /// - Ordering: The order of the blocking form.
     /// - Threading: Any task.
-    /// - Cost: As the blocking form; and the first item is a submission, since the caller does not take part.
+    /// - Cost: The cost of the blocking form, and a submission for the first item, because the caller runs no stages.
     @inlinable @discardableResult
     public func run<S: Sequence>(
         over source: sending S, token: CancellationToken? = nil
@@ -53,19 +57,19 @@ extension Pipeline {
         try await runSuspending(token, PipelineSource.pull(source))
     }
 
-    /// Moves the items that a closure returns through the pipeline, and waits for them.
+    /// Moves the items that a closure returns through the pipeline and waits for them.
     ///
     ///     try pipeline.run(from: { try reader.next() })
     ///
     /// - Parameters:
-    ///   - next: Returns the next item, or nil after the last one. It is called by one thread at a time. An error ends the run,
-    ///     as a stage's error does; the stage's name is then "source".
-    ///   - token: Cancels the run, as in ``run(over:token:)``.
-    /// - Returns: How many items there were.
-    /// - Throws: As ``run(over:token:)``.
-    /// - Ordering: As ``run(over:token:)``.
+    ///   - next: A closure that returns the next item, or nil after the last one. One thread at a time calls it. An
+    ///     error ends the run like an error of a stage with the name "source".
+    ///   - token: A token that cancels the run, as in ``run(over:token:)``.
+    /// - Returns: The number of items.
+    /// - Throws: The errors of ``run(over:token:)``.
+    /// - Ordering: The order of ``run(over:token:)``.
     /// - Threading: Any thread; in an `async` function call the other form.
-    /// - Cost: As ``run(over:token:)``.
+    /// - Cost: The cost of ``run(over:token:)``.
     @available(*, noasync, message: "write await run(from:) inside an async function, not at the top level of a file")
     @inlinable @discardableResult
     public func run(
@@ -77,13 +81,13 @@ extension Pipeline {
     /// Moves the items that a closure returns through the pipeline, without blocking the caller's thread.
     ///
     /// - Parameters:
-    ///   - next: Returns the next item, or nil after the last one, as in the blocking form.
-    ///   - token: Cancels the run, as the cancellation of the calling task does.
-    /// - Returns: How many items there were.
-    /// - Throws: As the blocking form.
-    /// - Ordering: As the blocking form.
+    ///   - next: A closure that returns the next item, or nil after the last one, as in the blocking form.
+    ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
+    /// - Returns: The number of items.
+    /// - Throws: The errors of the blocking form.
+    /// - Ordering: The order of the blocking form.
     /// - Threading: Any task.
-    /// - Cost: As the blocking form.
+    /// - Cost: The cost of the blocking form.
     @inlinable @discardableResult
     public func run(
         from next: sending @escaping () throws -> Input?, token: CancellationToken? = nil
@@ -96,14 +100,16 @@ extension Pipeline {
     ///     try await pipeline.run(over: connection.messages)
     ///
     /// - Parameters:
-    ///   - source: The items. A Swift task reads the sequence as tokens come free. The task is cancelled with the run, and after
-    ///     an error; the run waits until the sequence returns.
-    ///   - token: Cancels the run, as the cancellation of the calling task does.
-    /// - Returns: How many items there were.
-    /// - Throws: As ``run(over:token:)``. An error of the sequence ends the run, with "source" as the stage's name.
-    /// - Ordering: As ``run(over:token:)``.
+    ///   - source: The items. A Swift task reads the sequence when a token is free. A cancelled run and an error
+    ///     cancel that task. The run waits until the sequence returns.
+    ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
+    /// - Returns: The number of items.
+    /// - Throws: The errors of ``run(over:token:)``. An error of the sequence ends the run, with "source" as the
+    ///   stage's name.
+    /// - Ordering: The order of ``run(over:token:)``.
     /// - Threading: Any task.
-    /// - Cost: As ``run(over:token:)``, and a submission for each item that comes while no thread moves items.
+    /// - Cost: The cost of ``run(over:token:)``, and a submission for each item that comes while no thread moves
+    ///   items.
     @discardableResult
     public func run<S: AsyncSequence & Sendable>(
         over source: S, token: CancellationToken? = nil
@@ -119,18 +125,18 @@ extension Pipeline {
         }
     }
 
-    /// Moves all items through the pipeline, and returns the results in the order of the source.
+    /// Moves all items through the pipeline and returns the results in the order of the source.
     ///
     ///     let sizes = try Pipeline(of: String.self).parallel { try fileSize($0) }.collect(over: paths)
     ///
     /// - Parameters:
     ///   - source: The items, as in ``run(over:token:)``.
-    ///   - token: Cancels the run, as in ``run(over:token:)``.
+    ///   - token: A token that cancels the run, as in ``run(over:token:)``.
     /// - Returns: A result for each item.
-    /// - Throws: As ``run(over:token:)``.
-    /// - Ordering: As ``run(over:token:)``.
+    /// - Throws: The errors of ``run(over:token:)``.
+    /// - Ordering: The order of ``run(over:token:)``.
     /// - Threading: Any thread; in an `async` function call the other form.
-    /// - Cost: As ``run(over:token:)``, an ordered stage, and the array.
+    /// - Cost: The cost of ``run(over:token:)``, an ordered stage, and the array.
     @available(*, noasync, message: "write await collect(over:) inside an async function, not at the top level of a file")
     @inlinable
     public func collect<S: Sequence>(
@@ -141,17 +147,16 @@ extension Pipeline {
         return results.take()
     }
 
-    /// Moves all items through the pipeline, and returns the results in the order of the source, without blocking the
-    /// caller's thread.
+    /// Moves all items through the pipeline without blocking, and returns the results in the order of the source.
     ///
     /// - Parameters:
     ///   - source: The items, as in ``run(over:token:)``.
-    ///   - token: Cancels the run, as the cancellation of the calling task does.
+    ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
     /// - Returns: A result for each item.
-    /// - Throws: As the blocking form.
-    /// - Ordering: As the blocking form.
+    /// - Throws: The errors of the blocking form.
+    /// - Ordering: The order of the blocking form.
     /// - Threading: Any task.
-    /// - Cost: As the blocking form.
+    /// - Cost: The cost of the blocking form.
     @inlinable
     public func collect<S: Sequence>(
         over source: sending S, token: CancellationToken? = nil
@@ -193,28 +198,31 @@ extension Pipeline {
         return try run.outcome()
     }
 
-    /// Passes a cancel of the token on at once: a run may wait where no thread asks the token.
+    /// Forwards a cancel of the token at once. Polling would not do, because a run may wait while no thread runs a
+    /// stage.
     private func watch(_ token: CancellationToken?, _ run: PipelineRun) -> Int? {
         token?.onCancel { run.cancel() }
     }
 }
 
 extension Pipeline where Input == String {
-    /// Moves the lines of a file through the pipeline, and waits for them.
+    /// Moves the lines of a file through the pipeline and waits for them.
     ///
     ///     let words = Pipeline(of: String.self).parallel { $0.split(separator: " ").count }.ordered { total.add($0) }
     ///     try words.run(linesOf: "notes.txt")
     ///
-    /// The file is read as tokens come free. Lines have no line feed; bytes that are not UTF-8 become U+FFFD.
+    /// The file is read as items leave the pipeline. Lines come without the line feed. Bytes that are not UTF-8
+    /// become U+FFFD.
     ///
     /// - Parameters:
     ///   - path: The file's path.
-    ///   - token: Cancels the run, as in ``run(over:token:)``.
-    /// - Returns: How many lines there were.
-    /// - Throws: As ``run(over:token:)``. A file that cannot be opened or read is a ``PipelineFileError`` of the stage "source".
-    /// - Ordering: As ``run(over:token:)``.
+    ///   - token: A token that cancels the run, as in ``run(over:token:)``.
+    /// - Returns: The number of lines.
+    /// - Throws: The errors of ``run(over:token:)``. If the file cannot be opened or read, the stage "source" fails
+    ///   with a ``PipelineFileError``.
+    /// - Ordering: The order of ``run(over:token:)``.
     /// - Threading: Any thread; in an `async` function call the other form.
-    /// - Cost: As ``run(over:token:)``, and a string for each line. The thread that reads blocks.
+    /// - Cost: The cost of ``run(over:token:)``, and a string for each line. The thread that reads blocks.
     @available(*, noasync, message: "write await run(linesOf:) inside an async function, not at the top level of a file")
     @discardableResult
     public func run(linesOf path: String, token: CancellationToken? = nil) throws(PipelineError) -> Int {
@@ -226,12 +234,12 @@ extension Pipeline where Input == String {
     ///
     /// - Parameters:
     ///   - path: The file's path.
-    ///   - token: Cancels the run, as the cancellation of the calling task does.
-    /// - Returns: How many lines there were.
-    /// - Throws: As the blocking form.
-    /// - Ordering: As the blocking form.
+    ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
+    /// - Returns: The number of lines.
+    /// - Throws: The errors of the blocking form.
+    /// - Ordering: The order of the blocking form.
     /// - Threading: Any task.
-    /// - Cost: As the blocking form. A worker blocks while it reads.
+    /// - Cost: The cost of the blocking form. A worker blocks while it reads.
     @discardableResult
     public func run(linesOf path: String, token: CancellationToken? = nil) async throws(PipelineError) -> Int {
         let lines = FileLines(path)
@@ -239,7 +247,7 @@ extension Pipeline where Input == String {
     }
 }
 
-/// A file whose lines a pipeline cannot read.
+/// The error of a file that a pipeline cannot read.
 public struct PipelineFileError: Error, CustomStringConvertible {
     /// The file's path.
     public let path: String
@@ -251,7 +259,7 @@ public struct PipelineFileError: Error, CustomStringConvertible {
     }
 }
 
-/// The lines of a file, for one thread at a time.
+/// Reads the lines of a file. One thread at a time calls it.
 @safe private final class FileLines {
     private let path: String
     private var file: UnsafeMutablePointer<FILE>?
@@ -280,10 +288,10 @@ public struct PipelineFileError: Error, CustomStringConvertible {
     }
 }
 
-/// A sequence's iterator, for one thread at a time.
+/// A sequence's iterator. One thread at a time calls it.
 @usableFromInline
 final class PipelineItems<Items: IteratorProtocol> {
-    // The right to the source orders all accesses.
+    // The run gives the right to the source to one thread at a time, which orders all accesses.
     @exclusivity(unchecked) @usableFromInline var iterator: Items
 
     @inlinable
@@ -292,7 +300,7 @@ final class PipelineItems<Items: IteratorProtocol> {
     }
 }
 
-/// Sources as the closures that a run calls.
+/// Adapts sources to the closure type that a run calls.
 @usableFromInline
 enum PipelineSource {
     @inlinable
@@ -315,7 +323,7 @@ enum PipelineSource {
     }
 }
 
-/// The results of a run, in order.
+/// Collects the results of a run, in order.
 @usableFromInline
 final class PipelineResults<T: Sendable>: Sendable {
     private let values = Locked<[T]>([])

@@ -1,3 +1,5 @@
+// Owns the public type of pipelines and the functions that add stages. Programs call it. It never runs a stage.
+
 public import OverdriveCore
 
 /// Moves items through stages, several items at a time.
@@ -9,22 +11,23 @@ public import OverdriveCore
 ///     // 2
 ///     // 1
 ///
-/// A stage is a closure that receives the result of the stage before. A parallel stage runs any number of items at a time; an
-/// ordered stage runs one at a time, in the order of the source; a serial stage runs one at a time, in the order of arrival.
-/// At most `tokens` items are on their way: the source waits for a free token, so memory stays bounded however long the source is.
+/// A stage is a closure that receives the result of the stage before. A parallel stage runs any number of items at a
+/// time. An ordered stage runs one item at a time, in the order of the source. A serial stage runs one item at a
+/// time, in the order of arrival. At most `tokens` items are in the pipeline, and the source waits for a free token.
+/// Memory use therefore does not depend on the length of the source.
 ///
-/// A pipeline is a value: each call that adds a stage returns a longer pipeline. A pipeline runs as often as the program asks,
-/// several runs at a time too.
+/// A pipeline is a value: each call that adds a stage returns a longer pipeline. A pipeline can be run any number of
+/// times, also concurrently.
 ///
-/// Take a pipeline for many items that take the same path. Take ``TaskGraph`` for closures that depend on each other.
+/// Use a pipeline for many items that pass the same stages. Use ``TaskGraph`` for closures that depend on each other.
 ///
-/// - Ordering: A stage sees what the stage before wrote for the item. An ordered or serial stage sees what its closure wrote
-///   for earlier items.
+/// - Ordering: A stage sees the writes of the stage before for the same item. An ordered or serial stage sees its own
+///   writes for earlier items.
 /// - Threading: `Sendable`. Stages run on the scheduler's workers, and on the thread of a blocking run.
-/// - Cost: About 0.1 µs an item for 3 empty stages; see <doc:Pipelines>.
+/// - Cost: About 0.1 µs for an item in 3 empty stages; see <doc:Pipelines>.
 ///
-/// Source: tokens that bound the items on their way, and ordered stages that keep early items in a ring, follow
-/// oneTBB's `parallel_pipeline`.
+/// Source: the token limit, and the rings in which ordered stages keep early items, follow oneTBB's
+/// `parallel_pipeline`.
 public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     @usableFromInline let layout: PipelineLayout
 
@@ -32,19 +35,21 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
         self.layout = layout
     }
 
-    /// How many items can be on their way at a time.
+    /// The largest number of items in the pipeline at a time.
     public var tokens: Int { layout.tokens }
 
-    /// Makes a pipeline without stages.
+    /// Creates a pipeline without stages.
     ///
     /// - Parameters:
     ///   - input: The type of the source's items.
-    ///   - tokens: How many items can be on their way at a time, from 1 to 1,048,576; nil is 4 for each worker.
+    ///   - tokens: The largest number of items in the pipeline at a time, from 1 to 1,048,576; nil for 4 for each
+    ///     worker.
     ///   - name: The label of the pipeline's jobs in dumps and warnings.
     ///   - scheduler: The scheduler whose workers run the stages.
     /// - Ordering: None.
     /// - Threading: Any thread.
-    /// - Cost: A queue. A run takes 64 bytes or more for each token, and 64 for each token and stage that is not parallel.
+    /// - Cost: A queue. A run allocates at least 64 bytes for each token, and 64 bytes more for each ordered or
+    ///   serial stage.
     public init(
         of input: Input.Type, tokens: Int? = nil, name: String = "pipeline", scheduler: Scheduler = .shared
     ) where Input == Output {
@@ -65,11 +70,12 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The stage's name in errors.
-    ///   - body: The closure, which receives the result of the stage before. An error ends the run; see ``PipelineError``.
+    ///   - body: The closure, which receives the result of the stage before. An error of the closure ends the run;
+    ///     see ``PipelineError``.
     /// - Returns: The longer pipeline.
-    /// - Ordering: Items come in any order. An item goes from one parallel stage to the next on the same thread.
+    /// - Ordering: Items come in any order. An item passes consecutive parallel stages on the same thread.
     /// - Threading: `body` runs on several threads at a time.
-    /// - Cost: No allocation for an item.
+    /// - Cost: No allocation for each item.
     @inlinable
     public func parallel<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) throws -> R
@@ -77,17 +83,17 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
         adding(name, .parallel, .direct { slot in slot.initialize(to: try body(slot.move())) })
     }
 
-    /// Adds a stage that runs any number of items at a time, and suspends instead of blocking a worker.
+    /// Adds an asynchronous stage that runs any number of items at a time without blocking workers.
     ///
     ///     pipeline.parallel("fetch") { address in try await fetch(address) }
     ///
     /// - Parameters:
     ///   - name: The stage's name in errors.
-    ///   - body: The asynchronous closure. It runs as a Swift task, which is cancelled with the run and after the failure of
-    ///     an earlier item.
+    ///   - body: The asynchronous closure. It runs as a Swift task. A cancelled run or the failure of an earlier item
+    ///     cancels the task.
     /// - Returns: The longer pipeline.
     /// - Ordering: Items come in any order.
-    /// - Threading: The scheduler's workers. A suspended item takes a token and no thread.
+    /// - Threading: The scheduler's workers. A suspended item occupies a token, but no thread.
     /// - Cost: A Swift task for each item.
     public func parallel<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) async throws -> R
@@ -101,12 +107,13 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The stage's name in errors.
-    ///   - body: The closure, which receives the result of the stage before. After the failure of an item, the stage runs for
-    ///     all items before that one, and for none behind it if the item failed here or earlier.
+    ///   - body: The closure, which receives the result of the stage before. After the failure of an item, the stage
+    ///     still runs for all earlier items. If the item failed in this stage or an earlier one, the stage runs for
+    ///     no later item.
     /// - Returns: The longer pipeline.
-    /// - Ordering: Strict: the stage sees what it wrote for all items before.
-    /// - Threading: Any of the run's threads, one at a time. An early item waits without a thread.
-    /// - Cost: 2 locked instructions an item.
+    /// - Ordering: The order of the source. The stage sees its own writes for all earlier items.
+    /// - Threading: Any of the run's threads, one at a time. An item that arrives early waits without a thread.
+    /// - Cost: 2 atomic instructions for each item.
     @inlinable
     public func ordered<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) throws -> R
@@ -120,10 +127,10 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The stage's name in errors.
-    ///   - body: The asynchronous closure; the next item waits until it has returned.
+    ///   - body: The asynchronous closure. The next item waits until the closure has returned.
     /// - Returns: The longer pipeline.
-    /// - Ordering: As the other form.
-    /// - Threading: The scheduler's workers. A suspended item takes a token and no thread.
+    /// - Ordering: The order of the source, as in the synchronous form.
+    /// - Threading: The scheduler's workers. A suspended item occupies a token, but no thread.
     /// - Cost: A Swift task for each item.
     public func ordered<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) async throws -> R
@@ -139,9 +146,9 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///   - name: The stage's name in errors.
     ///   - body: The closure, which receives the result of the stage before.
     /// - Returns: The longer pipeline.
-    /// - Ordering: The stage sees what it wrote for the items that came before.
+    /// - Ordering: The order of arrival. The stage sees its own writes for earlier items.
     /// - Threading: Any of the run's threads, one at a time.
-    /// - Cost: 3 locked instructions an item.
+    /// - Cost: 3 atomic instructions for each item.
     @inlinable
     public func serial<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) throws -> R
@@ -153,10 +160,10 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The stage's name in errors.
-    ///   - body: The asynchronous closure; the next item waits until it has returned.
+    ///   - body: The asynchronous closure. The next item waits until the closure has returned.
     /// - Returns: The longer pipeline.
-    /// - Ordering: As the other form.
-    /// - Threading: The scheduler's workers. A suspended item takes a token and no thread.
+    /// - Ordering: The order of arrival, as in the synchronous form.
+    /// - Threading: The scheduler's workers. A suspended item occupies a token, but no thread.
     /// - Cost: A Swift task for each item.
     public func serial<R: Sendable>(
         _ name: String = "", _ body: @escaping @Sendable (Output) async throws -> R
@@ -172,13 +179,13 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     }
 }
 
-/// Why a pipeline's run ended before its source.
+/// The error of a run that did not finish all items of its source.
 public enum PipelineError: Error, CustomStringConvertible {
-    /// A stage, or the source, threw: the stage's name, the item's number from 0, and the error.
+    /// A stage or the source threw: the stage's name, the item's number from 0, and the error.
     ///
-    /// Of several failed items this is the first one in the order of the source, as a loop over the items would find.
+    /// If several items failed, this is the first one in the order of the source, as in a loop over the items.
     case failed(stage: String, item: Int, error: any Error)
-    /// The run was cancelled, or its scheduler was shut down: how many items passed all stages.
+    /// The run was cancelled, or its scheduler was shut down; the number of items that passed all stages.
     case cancelled(finished: Int)
 
     public var description: String {

@@ -1,9 +1,12 @@
+// Owns the types of a pipeline that never change during runs, and the header of a token. `Pipeline` builds the
+// layout, and `PipelineRun` reads it. This file never runs a stage.
+
 internal import OverdriveCore
 
-/// A stage of a pipeline, without its types.
+/// A stage of a pipeline with its value types erased.
 @usableFromInline
 struct PipelineStage: Sendable {
-    /// Moves the value out of the slot, then initialises the slot with the result. After an error the slot is empty.
+    /// Moves the value out of the slot, then initialises the slot with the result. If it throws, the slot is empty.
     @usableFromInline typealias Direct = @Sendable (GraphSlot) throws -> Void
     @usableFromInline typealias Suspending = @Sendable (GraphSlot) async throws -> Void
 
@@ -33,11 +36,11 @@ struct PipelineStage: Sendable {
     }
 }
 
-/// A type that values in a token's slot have at some stage.
+/// The size, alignment and deinitialiser of the values between two stages. A token's slot holds such values.
 struct PipelineValue: Sendable {
     let size: Int
     let alignment: Int
-    /// nil: a value needs no deinitialisation.
+    /// Deinitialises a value. It is nil if the type needs no deinitialisation.
     let destroy: (@Sendable (GraphSlot) -> Void)?
 
     init<T: Sendable>(_ type: T.Type) {
@@ -54,22 +57,22 @@ struct PipelineValue: Sendable {
     }
 }
 
-/// The stages of a pipeline. A layout never changes; runs share it.
+/// The stages of a pipeline. A layout never changes, and runs share it.
 @usableFromInline
 final class PipelineLayout: Sendable {
     let name: String
     let tokens: Int
     let queue: TaskQueue
-    /// The most threads that one run takes.
+    /// The largest number of threads of one run.
     let threads: Int
     let stages: ContiguousArray<PipelineStage>
-    /// The value before each stage; the last one is the pipeline's output.
+    /// The type of the value before each stage. The last entry is the pipeline's output.
     let values: ContiguousArray<PipelineValue>
-    /// Where each stage's ring begins, in entries; -1 for a parallel stage.
+    /// The index of the first entry of each stage's ring; -1 for a parallel stage.
     let rings: ContiguousArray<Int>
-    /// Entries of one ring: the lowest power of 2 that is not below the token limit.
+    /// The number of entries of a ring: the smallest power of 2 that is at least the token limit.
     let ringSize: Int
-    /// A run may wait while no thread runs a stage.
+    /// Whether a run may wait while no thread runs a stage.
     let mayWait: Bool
 
     convenience init(name: String, tokens: Int, queue: TaskQueue, threads: Int, input: PipelineValue) {
@@ -103,16 +106,17 @@ final class PipelineLayout: Sendable {
             name: name, tokens: tokens, queue: queue, threads: threads, stages: stages + [stage], values: values + [value])
     }
 
-    /// Stages that run one item at a time.
+    /// The number of stages that run one item at a time.
     var ringCount: Int { rings.count { $0 >= 0 } }
 }
 
-/// An item on its way. The thread that runs the token, or holds its place in a list, is the only one that reads or writes it.
+/// The header of a token, which carries one item. Only the thread that moves the token, or that holds the lock of the
+/// list with the token, accesses it.
 struct PipelineToken {
     enum Step: UInt8 {
-        /// The token comes to its stage.
+        /// The token arrives at its stage.
         case arrives
-        /// The stage runs the token next: the thread that ran the position before has taken the token from the ring.
+        /// The stage runs the token next. The thread that ran the position before has taken the token from the ring.
         case isAdmitted
         /// The stage's closure has returned.
         case isPast
@@ -120,15 +124,15 @@ struct PipelineToken {
 
     /// The item's number in the source's order.
     var item = 0
-    /// The token's number in its stage, if the stage is not parallel.
+    /// The token's position in its stage, if the stage is not parallel.
     var position = 0
-    /// The stage that the token is in; -1: the token is free.
+    /// The stage of the token; -1 if the token is free.
     var stage: Int32 = -1
-    /// The next token of the list that this one is in; -1: the last one.
+    /// The next token of the same list; -1 for the last one.
     var next: Int32 = -1
     var step = Step.arrives
-    /// The slot is empty: the item failed, or is not needed.
+    /// Whether the slot is empty, because the item failed or is not needed.
     var isEmpty = true
-    /// The item has passed all stages.
+    /// Whether the item has passed all stages.
     var hasFinished = false
 }

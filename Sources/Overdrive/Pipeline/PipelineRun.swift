@@ -1,22 +1,25 @@
+// Owns the state and execution of one run of a pipeline. `Pipeline+Run.swift` starts, cancels and awaits runs;
+// workers run `PipelineThread` jobs. A run never changes the layout.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// One run of a pipeline: its tokens, the turns of its stages, and the threads that move tokens.
+/// One run of a pipeline: its tokens, the order of items in each stage, and the threads that move tokens.
 ///
-/// A token belongs to one place at a time: the list of free tokens, the source, a thread, a stage's ring, the list of ready
-/// tokens, or the Swift task of a suspending stage. `line` holds both lists and the right to the source. Any thread that makes
-/// work adds a thread, up to `layout.threads`; a thread that finds no work leaves. How the run ends: threads and Swift tasks
-/// count on `group`; once the group is empty, no thread touches the run.
+/// A token has one owner: the free list, the source, a thread, a stage's ring, the
+/// ready list or a Swift task. `line` holds both lists and the right to the source. A thread that makes work adds
+/// a thread, up to `layout.threads`. A thread that finds no work leaves the run. `group` counts threads and Swift
+/// tasks; when the group is empty, no thread accesses the run.
 @safe @usableFromInline
 final class PipelineRun: CurrentWork {
-    /// Initialises the slot with the next item. False: the source has ended.
+    /// Initialises the slot with the next item. Returns false if the source has ended.
     @usableFromInline typealias Pull = (GraphSlot) throws -> Bool
 
     private enum Work {
         case none
-        /// A token that can go on.
+        /// A token that is ready to move.
         case token(Int32)
-        /// The right to the source, and a free token for its next item.
+        /// The right to the source, and a free token for the next item.
         case source(Int32)
     }
 
@@ -24,19 +27,19 @@ final class PipelineRun: CurrentWork {
         var firstReady: Int32 = -1
         var lastReady: Int32 = -1
         var firstFree: Int32
-        /// Threads that move tokens, or are about to.
+        /// The number of threads that move tokens or are about to do so.
         var threads: Int
-        /// A thread is in the source. Always, if a Swift task reads the source.
+        /// Whether a thread is reading the source. It is always true if a Swift task reads the source.
         var isSourceBusy: Bool
         var hasSourceEnded = false
-        /// Items that have passed all stages.
+        /// The number of items that have passed all stages.
         var finished = 0
-        /// The Swift task that reads the source waits for a free token: `reader` is set.
+        /// Whether the Swift task that reads the source waits for a free token. `reader` is set then.
         var isReaderWaiting = false
-        /// A thread is the lead: the one that does not stand back.
+        /// Whether a thread is the lead. The lead never pauses to let other threads move the items.
         var hasLead = false
 
-        /// A thread may go to the source.
+        /// Whether a thread may read the source.
         var isSourceFree: Bool { firstFree >= 0 && !isSourceBusy && !hasSourceEnded }
     }
 
@@ -50,48 +53,53 @@ final class PipelineRun: CurrentWork {
     let group = WaitGroup()
     private let token: CancellationToken?
     private let line: Locked<Line>
-    /// `line` has a ready token, or an idle source and a free token. A hint for threads that are about to leave.
+    /// Whether `line` has a ready token, or an idle source and a free token. It is a hint for threads that are about
+    /// to leave.
     private let hasWork = Atomic(true)
-    /// Tokens that have been freed. Written with the lock of `line`; a hint for threads that stand back.
+    /// The number of tokens freed so far, written under the lock of `line`. It is a hint for threads that pause.
     private let freed = Atomic(0)
-    /// Tokens, each a header with its slot behind it.
+    /// The memory of the tokens. Each token is a header followed by its slot.
     nonisolated(unsafe) private let tokens: UnsafeMutableRawPointer
     private let tokenBytes: Int
     private let slotOffset: Int
-    /// The rings of all stages that run one item at a time. A ring has an entry for each position, on a cache line of its own.
+    /// The rings of all stages that run one item at a time. A ring has an entry for each position, each on a separate
+    /// cache line.
     ///
-    /// An entry is 0, `PipelineRun.open`, or the waiting token plus 1. The thread that brings position p to the stage, and the
-    /// thread that has run position p - 1 there, both exchange the entry of p. The second one to come runs the stage.
-    /// Edge: an exchange releases what its thread wrote before, and acquires what the other thread wrote.
-    /// The entry of p is free when p + ringSize comes: at most `layout.tokens` items have not passed the stage.
+    /// An entry is 0, `PipelineRun.open`, or the number of the waiting token plus 1. Two threads exchange the entry
+    /// of position p: the thread that brings p to the stage, and the thread that has run position p - 1. The later
+    /// one runs the stage. Edge: an exchange releases the thread's earlier writes, and acquires the other thread's.
+    /// The entry of p is free again when p + ringSize arrives, because at most `layout.tokens` items have not passed
+    /// the stage.
     nonisolated(unsafe) private let rings: UnsafeMutableRawPointer
-    /// The next position in each serial stage, at the stage's number.
+    /// The next position of each serial stage, indexed by stage.
     nonisolated(unsafe) private let tickets: UnsafeMutablePointer<Atomic<Int>>
-    /// The source, for the thread that has the right to it.
+    /// The source. Only the thread with the right to the source calls it.
     nonisolated(unsafe) private let pull: Pull?
-    /// Items that the source has given. Only the thread or task in the source writes the number.
+    /// The number of items read from the source. Only the thread or task that reads the source writes the number.
     private let drawn = Atomic(0)
-    /// Read and written with the lock of `line`. It is not resumed while `isReaderWaiting` is false.
+    /// The continuation of the Swift task that reads the source, guarded by the lock of `line`. It is resumed once,
+    /// by the thread that clears `isReaderWaiting`.
     nonisolated(unsafe) private var reader: CheckedContinuation<Void, Never>?
     private let isCancelled = Atomic(false)
     /// The lowest number of a failed item. Later items skip all stages that they have not begun.
     private let firstFailed = Atomic(Int.max)
     private let failure = Locked<Failure?>(nil)
-    /// The Swift task of each token's latest suspending stage, with the item and the stage; the source's at -1.
+    /// The Swift task of each token's latest asynchronous stage, with its item and stage. The key -1 is the task that
+    /// reads the source.
     private let tasks = Locked<[Int32: (item: Int, stage: Int32, task: AsyncTask<Void, Never>)]>([:])
 
     private static var none: Int32 { -1 }
-    /// The entry of the position that its stage runs next, before the token comes.
+    /// The entry of the position that the stage runs next, while its token has not arrived.
     private static var open: Int32 { -1 }
     private static var lineBytes: Int { 64 }
-    /// A worker moves this many tokens before it gives way to other jobs.
+    /// The number of tokens that a worker moves before it lets other jobs run.
     private static var mostInline: Int { 64 }
-    /// A thread that stands back for this many looks gives way to other jobs.
+    /// The number of pace measurements after which a pausing thread lets other jobs run.
     private static var mostPauses: Int { 50 }
-    /// A thread looks this often for work before it leaves.
+    /// The number of times that a thread checks for work before it leaves.
     private static var looks: Int { 400 }
 
-    /// - Parameter pull: The source; nil: a Swift task reads it.
+    /// - Parameter pull: The source; nil if a Swift task reads it.
     init(_ layout: PipelineLayout, token: CancellationToken?, pull: Pull?) {
         self.layout = layout
         self.token = token
@@ -118,7 +126,7 @@ final class PipelineRun: CurrentWork {
     }
 
     deinit {
-        // Items that a shutdown of the scheduler left on their way.
+        // A shutdown of the scheduler may have left items in the pipeline.
         for id in 0..<Int32(layout.tokens) where unsafe header(id).pointee.stage >= 0 { empty(id) }
         unsafe tickets.deinitialize(count: layout.stages.count)
         unsafe tickets.deallocate()
@@ -163,19 +171,19 @@ final class PipelineRun: CurrentWork {
     private func canDraw(_ line: Line) -> Bool { line.isSourceFree && !isStopped }
 
     private func hint(_ line: Line) {
-        // Relaxed: a thread that leaves looks again with the lock.
+        // Relaxed: a thread that leaves checks again under the lock.
         hasWork.store(line.firstReady >= 0 || line.isSourceFree, ordering: .relaxed)
     }
 
-    /// Counts another thread, if the run may have one. The caller starts it outside the lock.
+    /// Counts another thread if the run may have one. The caller starts the thread after the lock.
     private func countsThread(_ line: inout Line) -> Bool {
-        // A source may block: its thread does not count.
+        // A source may block, so the thread that reads it is not counted.
         guard line.threads < layout.threads + (line.isSourceBusy ? 1 : 0) else { return false }
         line.threads += 1
         return true
     }
 
-    /// Frees the token, if it is one. True: the caller wakes the reader, outside the lock.
+    /// Frees the token unless `id` is negative. Returns whether the caller must wake the reader after the lock.
     private func free(_ id: Int32, in line: inout Line) -> Bool {
         guard id >= 0 else { return false }
         let token = unsafe header(id)
@@ -189,13 +197,13 @@ final class PipelineRun: CurrentWork {
         return line.isReaderWaiting
     }
 
-    /// Resumes the reader. Called by the thread that cleared `isReaderWaiting`.
+    /// Resumes the reader. Only the thread that cleared `isReaderWaiting` calls it.
     private func wakeReader() {
         let waiting = line.withLock { _ in unsafe reader }
         waiting?.resume()
     }
 
-    /// Frees a token, and takes what the calling thread does next.
+    /// Frees a token, and returns the next work of the calling thread.
     private func take(freeing id: Int32, _ isLead: inout Bool) -> Work {
         let (work, wakes) = line.withLock { line -> (Work, Bool) in
             let wakes = free(id, in: &line)
@@ -210,7 +218,7 @@ final class PipelineRun: CurrentWork {
         return work
     }
 
-    /// Frees a token; the calling thread goes on with another one.
+    /// Frees a token while the calling thread continues with another one.
     private func free(_ id: Int32) {
         let (wakes, adds) = line.withLock { line in
             let wakes = free(id, in: &line)
@@ -221,7 +229,7 @@ final class PipelineRun: CurrentWork {
         if adds { addThread() }
     }
 
-    /// Lets any thread go on with the token.
+    /// Appends the token to the ready list, from which any thread may take it.
     private func push(_ id: Int32) {
         let adds = line.withLock { line in
             unsafe header(id).pointee.next = PipelineRun.none
@@ -239,7 +247,7 @@ final class PipelineRun: CurrentWork {
 
     // MARK: - The source
 
-    /// Draws the next item into the token. False: there is none, and the token is still free.
+    /// Reads the next item into the token. Returns false if the source has ended; the caller then frees the token.
     private func draw(into id: Int32) -> Bool {
         var isItem = false
         do {
@@ -258,7 +266,7 @@ final class PipelineRun: CurrentWork {
         return isItem
     }
 
-    /// Gives the next number to the token, whose slot has its item.
+    /// Assigns the next item number to the token, whose slot holds the item.
     private func begin(_ id: Int32) {
         let token = unsafe header(id)
         let item = drawn.load(ordering: .relaxed)  // Relaxed: the right to the source orders it.
@@ -269,7 +277,7 @@ final class PipelineRun: CurrentWork {
         drawn.store(item + 1, ordering: .relaxed)
     }
 
-    /// Reads the source in a Swift task, until `next` returns false.
+    /// Reads the source in a Swift task, until `next` returns.
     @usableFromInline
     func read(_ next: @escaping @Sendable (PipelineRun) async throws -> Void) {
         group.enter()
@@ -288,7 +296,7 @@ final class PipelineRun: CurrentWork {
         if isStopped { task.cancel() }
     }
 
-    /// Waits for a free token. nil: the run takes no further item.
+    /// Waits for a free token. Returns nil if the run accepts no further item.
     @usableFromInline
     func freeToken() async -> Int32? {
         while !isStopped {
@@ -296,7 +304,7 @@ final class PipelineRun: CurrentWork {
             await withCheckedContinuation { reader in
                 let waits = line.withLock { line in
                     guard !isStopped, line.firstFree < 0 else { return false }
-                    unsafe self.reader = reader  // resumed by the thread that frees a token, or by a stop
+                    unsafe self.reader = reader  // A thread that frees a token, or a stop, resumes it.
                     line.isReaderWaiting = true
                     return true
                 }
@@ -306,7 +314,7 @@ final class PipelineRun: CurrentWork {
         return nil
     }
 
-    /// Gives an item to a free token.
+    /// Puts an item into a free token and makes the token ready.
     @usableFromInline
     func give(_ id: Int32, _ write: (GraphSlot) -> Void) {
         write(slot(id))
@@ -316,39 +324,40 @@ final class PipelineRun: CurrentWork {
 
     // MARK: - Ending
 
-    /// For ``Cancellation``. A failure is no cancel: earlier items finish as if there was none.
+    /// The answer for ``Cancellation``. A failure does not count as a cancel, because items before the failed one
+    /// must finish.
     @usableFromInline
     var isRequested: Bool {
         isCancelled.load(ordering: .relaxed) || token?.isCancelled ?? false  // Relaxed: a hint.
     }
 
-    /// The source gives no further item.
+    /// Whether the source must not be read further.
     private var isStopped: Bool {
-        // Relaxed: a hint; the order of an ordered stage makes it visible to later items there.
+        // Relaxed: a hint. The order of an ordered stage makes the value visible to later items in that stage.
         firstFailed.load(ordering: .relaxed) != .max || isRequested
     }
 
-    /// The item takes no further stage.
+    /// Whether the item must skip its remaining stages.
     private func isSkipped(_ item: Int) -> Bool {
-        // Relaxed: as above.
+        // Relaxed: a hint; see `isStopped`.
         item > firstFailed.load(ordering: .relaxed) || isRequested
     }
 
-    /// Records an error, if no earlier item has failed. Later items skip what they have not begun.
+    /// Records an error unless an earlier item has failed. Later items skip all stages that they have not begun.
     private func record(_ error: any Error, of item: Int, in stage: String) {
         let isFirst = failure.withLock { failure in
             if let failure, failure.item <= item { return false }
             failure = Failure(item: item, stage: stage, error: error)
-            firstFailed.store(item, ordering: .relaxed)  // Relaxed: as above.
+            firstFailed.store(item, ordering: .relaxed)  // Relaxed: a hint; see `isStopped`.
             return true
         }
         if isFirst { stop(after: item) }
     }
 
-    /// Cancels the run: items skip all stages that they have not begun.
+    /// Cancels the run. Items skip all stages that they have not begun.
     @usableFromInline
     func cancel() {
-        isCancelled.store(true, ordering: .relaxed)  // Relaxed: as above.
+        isCancelled.store(true, ordering: .relaxed)  // Relaxed: a hint; see `isStopped`.
         stop(after: -1)
     }
 
@@ -363,14 +372,14 @@ final class PipelineRun: CurrentWork {
 
     // MARK: - Threads
 
-    /// Starts the run. `here`: the calling thread moves tokens, and returns when it finds none.
+    /// Starts the run. If `here` is true, the calling thread moves tokens, and returns when it finds none.
     @usableFromInline
     func start(here: Bool) {
         if here { return drive(most: .max) }
         addThread()
     }
 
-    /// How the run ended, after all threads have left.
+    /// Returns the number of items, or throws the run's error. Called after all threads have left.
     func outcome() throws(PipelineError) -> Int {
         if let failure = failure.withLock({ $0 }) {
             throw .failed(stage: failure.stage, item: failure.item, error: failure.error)
@@ -380,7 +389,7 @@ final class PipelineRun: CurrentWork {
         return finished
     }
 
-    /// Starts a thread that `line` counts.
+    /// Starts a thread, which `line` already counts.
     private func addThread() {
         let thread = PipelineThread(self)
         layout.queue.async(group: group) { thread.run() }
@@ -388,12 +397,13 @@ final class PipelineRun: CurrentWork {
 
     fileprivate func driveOnWorker() { drive(most: PipelineRun.mostInline) }
 
-    /// Moves tokens until there is no work, or `most` tokens have moved: then another job goes on.
+    /// Moves tokens until there is no work, or until `most` tokens have moved. In the latter case a new job
+    /// continues.
     private func drive(most: Int) {
         let goesOn = whileCurrent { () -> Bool in
             var (left, isLead, freed) = (most, false, PipelineRun.none)
             var pace = PipelinePace(self.freed.load(ordering: .relaxed))
-            // A thread that is added stands back first, unless no other one is there.
+            // A thread that is added first checks the pace, unless it becomes the lead.
             if !line.withLock({ claimsLead(&$0, &isLead) }), standsBack(&pace) { return true }
             while left > 0 {
                 let work = take(freeing: freed, &isLead)
@@ -419,7 +429,7 @@ final class PipelineRun: CurrentWork {
         if goesOn { addThread() }
     }
 
-    /// Makes the calling thread the lead, if there is none. Returns whether the thread is the lead.
+    /// Makes the calling thread the lead if there is none. Returns whether the thread is the lead.
     @discardableResult
     private func claimsLead(_ line: inout Line, _ isLead: inout Bool) -> Bool {
         if !line.hasLead {
@@ -429,9 +439,11 @@ final class PipelineRun: CurrentWork {
         return isLead
     }
 
-    /// Waits while other threads move items as fast as a further thread could. True: that has lasted; other jobs go first.
+    /// Waits while other threads move items as fast as a further thread could. Returns true if the wait was too long,
+    /// so that other jobs should run.
     ///
-    /// Short items move faster on one thread: a second one would only take the cache lines of the lists and rings away.
+    /// Short items move faster on one thread: a second thread would only cause misses on the cache lines of the lists
+    /// and rings.
     private func standsBack(_ pace: inout PipelinePace) -> Bool {
         for _ in 0..<PipelineRun.mostPauses {
             while !pace.isOver {
@@ -443,10 +455,10 @@ final class PipelineRun: CurrentWork {
         return true
     }
 
-    /// Looks for work for a while. True: there is none, and the thread is no longer counted.
+    /// Checks for work for a while. Returns true if there is none; the thread is then no longer counted.
     private func leaves(_ isLead: Bool) -> Bool {
         for _ in 0..<PipelineRun.looks {
-            if hasWork.load(ordering: .relaxed) { break }  // Relaxed: looked at again with the lock.
+            if hasWork.load(ordering: .relaxed) { break }  // Relaxed: the thread checks again under the lock.
         }
         return line.withLock { line in
             if line.firstReady >= 0 || canDraw(line) { return false }
@@ -458,7 +470,8 @@ final class PipelineRun: CurrentWork {
 
     // MARK: - Stages
 
-    /// Moves a token through its stages. Returns a token that has passed all of them; -1: it waits in a ring, or in a Swift task.
+    /// Moves a token through its stages. Returns a token that has passed all stages; -1 if the token waits in a ring
+    /// or a Swift task.
     private func move(_ first: Int32, _ left: inout Int) -> Int32 {
         var id = first
         left -= 1
@@ -487,7 +500,7 @@ final class PipelineRun: CurrentWork {
         }
     }
 
-    /// Destroys the last stage's result. A value may run code as it goes: no lock is held.
+    /// Destroys the last stage's result. A deinitialiser may run the program's code, so no lock is held.
     private func finish(_ id: Int32) {
         let token = unsafe header(id)
         guard unsafe !token.pointee.isEmpty else { return }
@@ -499,10 +512,11 @@ final class PipelineRun: CurrentWork {
         unsafe (rings + (ring + position & (layout.ringSize - 1)) * PipelineRun.lineBytes).assumingMemoryBound(to: Atomic<Int32>.self)
     }
 
-    /// Whether the stage runs the token now. If not, the thread that has run the position before takes the token.
+    /// Returns whether the stage runs the token now. If not, the token waits in the ring for the thread that runs the
+    /// position before.
     private func isAdmitted(_ id: Int32, to stage: Int) -> Bool {
         let token = unsafe header(id)
-        // A serial stage's positions go in the order of arrival.
+        // A serial stage assigns positions in the order of arrival.
         let position = if layout.stages[stage].mode == .ordered {
             unsafe token.pointee.item
         } else {
@@ -511,20 +525,21 @@ final class PipelineRun: CurrentWork {
         unsafe token.pointee.position = position
         let entry = unsafe entry(position, in: layout.rings[stage])
         guard unsafe entry.pointee.exchange(id + 1, ordering: .acquiringAndReleasing) == PipelineRun.open else { return false }
-        unsafe entry.pointee.store(0, ordering: .relaxed)  // Relaxed: position + ringSize comes after this one has passed.
+        // Relaxed: position + ringSize arrives only after this position has passed.
+        unsafe entry.pointee.store(0, ordering: .relaxed)
         return true
     }
 
-    /// Opens the next position. Returns the token that has waited for it.
+    /// Opens the next position. Returns the token that waited for it, if any.
     private func admitNext(after position: Int, in ring: Int) -> Int32? {
         let entry = unsafe entry(position + 1, in: ring)
         let found = unsafe entry.pointee.exchange(PipelineRun.open, ordering: .acquiringAndReleasing)
         guard found != 0 else { return nil }
-        unsafe entry.pointee.store(0, ordering: .relaxed)  // Relaxed: as above.
+        unsafe entry.pointee.store(0, ordering: .relaxed)  // Relaxed: see `isAdmitted`.
         return found - 1
     }
 
-    /// Runs the stage's closure, unless the item is not needed. False: a Swift task runs it.
+    /// Runs the stage's closure, unless the item is not needed. Returns false if a Swift task runs the closure.
     private func run(_ id: Int32, in stage: Int) -> Bool {
         let token = unsafe header(id)
         if unsafe token.pointee.isEmpty { return true }
@@ -545,7 +560,7 @@ final class PipelineRun: CurrentWork {
     private func failed(_ id: Int32, _ error: any Error) {
         let token = unsafe header(id)
         unsafe token.pointee.isEmpty = true
-        // After a cancel any error is the answer to it: a library may throw its own.
+        // After a cancel, any error counts as the response to it, because a library may throw an error of any type.
         if !isRequested { unsafe record(error, of: token.pointee.item, in: layout.stages[Int(token.pointee.stage)].name) }
     }
 
@@ -558,16 +573,17 @@ final class PipelineRun: CurrentWork {
             push(id)
             group.leave()
         }
-        // The latest task of a token stays until the run ends: a late cancel of it changes nothing.
+        // The latest task of a token remains in the list until the run ends. A late cancel of it has no effect.
         tasks.withLock { tasks in
-            if let last = tasks[id], (last.item, last.stage) > (item, stage) { return }  // the token has gone on
+            // The token has already reached a later stage.
+            if let last = tasks[id], (last.item, last.stage) > (item, stage) { return }
             tasks[id] = (item, stage, task)
         }
-        if isSkipped(item) { task.cancel() }  // a stop that came before the task was noted
+        if isSkipped(item) { task.cancel() }  // A stop may have come before the task was in the list.
     }
 }
 
-/// A job that moves tokens. A shutdown of the scheduler discards the job, and with it this: the run is then cancelled.
+/// A job that moves tokens. If a shutdown of the scheduler discards the job, the deinitialiser cancels the run.
 private final class PipelineThread: Sendable {
     private let pipeline: PipelineRun
     private let hasRun = Atomic(false)
