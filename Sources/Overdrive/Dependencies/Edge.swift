@@ -1,34 +1,37 @@
+// Owns the edges between a dependency and its dependents, and the dependent's list of them. AnyTask+Dependencies
+// creates, links and fires them. An edge never runs a body.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// That one task waits for another.
+/// The fact that one task waits for another.
 ///
-/// It stands in two lists: the dependent's, from ``AnyTask/add(dependency:requiring:)`` on, and the
-/// dependency's, from the moment the dependent is on a queue. Each is counted in the dependent's word until
-/// it is done: fired by the dependency's end, or removed. Whoever changes `state` to done counts down.
+/// An edge is in two lists. It is in the dependent's list from ``AnyTask/add(dependency:requiring:)`` on, and in the
+/// dependency's list once the dependent is on a queue. The dependent's word counts it until the edge is done: fired
+/// by the end of the dependency, or removed. The thread that changes `state` to done decrements that count.
 ///
-/// Each list holds it once, without Swift's own counting on the way: the dependency's takes over what whoever links
-/// the edge has held.
+/// Each list holds one reference to the edge. The thread that links the edge passes its reference to the dependency's
+/// list.
 ///
-/// Shared by threads, each part by one at a time: `nextDependency` belongs to the dependent's list and its
-/// lock, `dependent` to whoever links the edge and then to whoever makes it done, `nextDependent` to whoever links the
-/// edge and then to the dependency's list. `watched` is set by whoever has taken the dependency's list, and `dependency`
-/// emptied, under the lock of the dependent's list, while the state says linking; else `dependency` is emptied when the
-/// edge was taken out of the dependent's list, or when the dependent is deinitialised.
+/// Each field belongs to one thread at a time. The lock of the dependent's list guards `nextDependency`. `dependent`
+/// belongs to the linking thread, and then to the thread that makes the edge done. `nextDependent` belongs to the
+/// linking thread, and then to the dependency's list. The thread that has taken the dependency's list sets `watched`
+/// and clears `dependency`, in state `linking` and under the lock of the dependent's list. Otherwise `dependency` is
+/// cleared after the edge has left the dependent's list, or with the dependent's deinitialisation.
 @safe final class Edge: Bounced, @unchecked Sendable {
     private enum State: UInt8 {
         case idle, linking, linked, done
     }
 
-    // What the edge holds, it holds by hand: the deinit of fields that are counted would count the edge itself.
+    // The references are managed by hand, because the deinitialisation of strong fields would retain the edge.
     private var dependency: Unmanaged<AnyTask>?
-    /// In place of `dependency`, where dependents do not keep it.
+    /// Replaces `dependency` if the dependents do not retain it.
     private var watched: Unmanaged<WatchedTask>?
     fileprivate(set) var nextDependency: Unmanaged<Edge>?
     var nextDependent: Unmanaged<Edge>?
-    /// Set from the linking until the edge is done: the dependent stays that long.
+    /// The dependent, retained from the linking until the edge is done.
     private var dependent: Unmanaged<AnyTask>?
-    // A number: of an atomic enumeration every deinit would look at the value, and count the object to do so.
+    // A number, because an atomic enumeration would retain the object in each deinitialisation.
     private let state = Atomic(State.idle.rawValue)
     private let requirement: AnyTask.DependencyRequirement
     private var isLinked = false
@@ -44,34 +47,37 @@ internal import Synchronization
         unsafe dependent?.release()
     }
 
-    /// What is waited for; nil where nobody held it, and it went.
+    /// The dependency; nil if it was not retained and is gone.
     var task: AnyTask? {
         unsafe dependency?.takeUnretainedValue() ?? watched?.takeUnretainedValue().task
     }
 
-    /// What is waited for, taken from the edge, which nobody uses any more.
+    /// Moves the dependency out of the edge, which no thread uses afterwards.
     func takeDependency() -> AnyTask? { unsafe dependency.take()?.takeRetainedValue() }
 
-    /// The edge is about to be linked into the dependency's list; whoever links it holds it. False: somebody did.
+    /// Begins the linking of the edge into the dependency's list. The linking thread holds a reference. Returns false
+    /// if a thread has done this before.
     ///
-    /// The caller has the lock of the dependent's list, and the edge is in it: so nobody else changes an idle edge.
+    /// The caller holds the lock of the dependent's list, which contains the edge. No other thread therefore changes
+    /// an idle edge.
     func beginLinking(for dependent: AnyTask) -> Bool {
-        // relaxed: both are under the lock
+        // relaxed: both accesses are under the lock
         guard state.load(ordering: .relaxed) == State.idle.rawValue else { return false }
         state.store(State.linking.rawValue, ordering: .relaxed)
         unsafe self.dependent = .passRetained(dependent)
         return true
     }
 
-    /// The dependent waits no longer, and the edge is in its list no more. False: the dependency was faster, and has
-    /// counted down.
+    /// Ends the dependent's wait for the dependency. Returns false if the dependency was faster and has decremented
+    /// the count.
     func remove() -> Bool {
-        // Most have fired when their dependent goes. Acquires what whoever made it done has left.
+        // Most edges have fired when their dependent is released. Acquires the writes of the thread that made the
+        // edge done.
         if state.load(ordering: .acquiring) == State.done.rawValue { return false }
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
         unsafe dependent.take()?.release()
-        // The dependency's list holds the edge until a sweep: the two would keep each other.
+        // The dependency's list retains the edge until a sweep, so this reference would form a cycle.
         let task = unsafe dependency.take()?.takeRetainedValue() ?? watched?.takeUnretainedValue().task
         task?.noteRemovedDependent()
         return true
@@ -84,8 +90,8 @@ internal import Synchronization
         if isLinked { fire() } else { finishLinking() }
     }
 
-    /// Links an edge to a task on a queue, if the edge asks only for the end. Such a link calls no code of the program's: no task
-    /// is brought along or fails, and the dependent waits for the end of the linking. So it needs no line. False: it was not linked.
+    /// Links an edge that only requires the end of a task on a queue. This calls no code of the program, so it needs
+    /// no line of the thread's trampoline. Returns false if the edge was not linked.
     func linkAtOnce() -> Bool {
         guard requirement == .finish, let dependency = unsafe dependency,
             unsafe dependency._withUnsafeGuaranteedRef({ $0.isOnQueue })
@@ -95,35 +101,35 @@ internal import Synchronization
     }
 
     private func finishLinking() {
-        // Counted: it may be removed, and let go of, at any moment.
+        // Retained: another thread may remove the edge and release the dependency at any time.
         guard let dependency = unsafe dependency?.takeUnretainedValue() else { return }
         if !dependency.isOnQueue { unsafe dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
         isLinked = true
         guard change(.linking, to: .linked) else {
-            unsafe dependent.take()?.release()  // it was removed meanwhile
+            unsafe dependent.take()?.release()  // The edge was removed during the linking.
             letGo()
             return
         }
-        // From here on another thread may have the last of the edge, and let go of it.
+        // From here on another thread may hold and release the last reference to the edge.
         guard dependency.attach(self) else {
             fire()
             letGo()
             return
         }
-        // Its body may have returned before the edge was there to be found.
+        // The dependency's body may have returned before the edge was in the list.
         if !dependency.isOnQueue { dependency.stopBeingKept() }
     }
 
-    /// The dependent keeps the dependency no longer, whose list the caller has taken. False: the edge was removed, and
-    /// belongs into the list no more.
+    /// Makes the dependent stop retaining the dependency, whose list the caller has taken. Returns false if the edge
+    /// was removed and must not return to the list.
     func stopKeeping(_ task: AnyTask) -> Bool {
         if unsafe watched != nil { return true }
-        // As while it is linked: who removes it meanwhile leaves the rest to this thread.
+        // As during the linking, a thread that removes the edge now leaves the rest to this thread.
         guard change(.linked, to: .linking) else { return false }
         unsafe dependent?._withUnsafeGuaranteedRef { dependent in
             dependent.edges.withLock { _ in
                 unsafe watched = .passRetained(WatchedTask(task))
-                unsafe dependency.take()?.release()  // not the last: the caller has it
+                unsafe dependency.take()?.release()  // Not the last reference: the caller has one.
             }
         }
         if change(.linking, to: .linked) { return true }
@@ -131,22 +137,22 @@ internal import Synchronization
         return false
     }
 
-    /// What whoever linked the edge has held.
+    /// Releases the linking thread's reference.
     private func letGo() {
         unsafe Unmanaged.passUnretained(self).release()
     }
 
-    /// The dependency is over. Its edges are told so before any of them fires.
+    /// Records that the dependency has finished. All edges of a dependency are told before any of them fires.
     func isOver(_ dependency: AnyTask) {
         unsafe watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
     }
 
-    /// The dependency goes, and will not be over.
+    /// Records that the dependency is gone without an outcome.
     func isLost(_ title: String) {
         unsafe watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
     }
 
-    /// The dependency is over.
+    /// Handles the end of the dependency: decrements the dependent's count, or fails the dependent.
     private func fire() {
         guard change(.linked, to: .done), let dependent = unsafe dependent.take() else { return }
         unsafe dependent._withUnsafeGuaranteedRef { dependent in
@@ -166,15 +172,15 @@ internal import Synchronization
     }
 
     private func change(_ old: State, to new: State) -> Bool {
-        // Acquires what the last owner wrote, and hands over what this one did.
+        // Acquires the writes of the last owner, and releases those of this thread.
         state.compareExchange(
             expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing
         ).exchanged
     }
 }
 
-/// A dependency that its dependents do not keep: it was started without a queue, and only who holds it can finish it.
-/// Over, it is kept, for they may read its result.
+/// A dependency that its dependents do not retain. It was started without a queue, so only its holder can finish it.
+/// Once finished it is retained, because dependents may read its result.
 private final class WatchedTask: Sendable {
     private struct State {
         weak var waitedFor: AnyTask?
@@ -194,17 +200,18 @@ private final class WatchedTask: Sendable {
     func isLost(_ title: String) { state.withLock { $0.title = title } }
 }
 
-/// Edges to what a task waits for, newest first. It holds them; whoever has it last takes them out.
+/// The edges to a task's dependencies, newest first. The list owns a reference to each. The last owner of the list
+/// must remove the edges.
 @safe struct EdgeList: Sendable {
     private(set) var first: Unmanaged<Edge>?
 
-    /// Takes over what the caller holds.
+    /// Adds an edge and takes over the caller's reference.
     mutating func add(_ edge: Unmanaged<Edge>) {
         unsafe edge._withUnsafeGuaranteedRef { unsafe $0.nextDependency = first }
         unsafe first = edge
     }
 
-    /// The newest, which the caller holds from now on.
+    /// Removes the newest edge and passes its reference to the caller.
     mutating func takeFirst() -> Unmanaged<Edge>? {
         guard let edge = unsafe first else { return nil }
         unsafe edge._withUnsafeGuaranteedRef { here in

@@ -1,3 +1,6 @@
+// Owns the list of unfinished tasks of each queue, and the queue's delegate. Tasks register and unregister
+// themselves; the queue asks for counts and waits. It never runs a task.
+
 internal import OverdriveCore
 internal import Synchronization
 
@@ -8,14 +11,15 @@ internal import Synchronization
 #endif
 
 extension TaskQueue {
-    /// Where tasks go on by themselves: not on everybody's queues, whose closures anybody may take back.
+    /// The queue for internal continuations of tasks. A program cannot discard its closures, as `cancelAll()` does on
+    /// the program's queues.
     static let inner = TaskQueue()
 }
 
-/// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
+/// The unfinished tasks of one queue, which it retains, and the queue's delegate.
 ///
-/// A forked child makes its own: what is in the parent's is the parent's to run, and a thread that is not there any more may
-/// have been changing it. So nobody asks one of these but by ``with(_:_:)``.
+/// A forked child process creates a new object: only the parent runs the parent's tasks, and a vanished thread may
+/// have been changing its list. All access goes through ``with(_:_:)``, which makes this check.
 final class QueueTasks: TaskRegistry {
     private let registry = Registry()
     private let waiters = Locked<[@Sendable () -> Void]>([])
@@ -23,22 +27,22 @@ final class QueueTasks: TaskRegistry {
 
     private final class Listener: Sendable {
         weak let delegate: (any TaskQueueDelegate)?
-        /// The queue as the delegate knows it.
+        /// The queue that the delegate receives as an argument.
         weak let queue: TaskQueue?
         init(_ delegate: any TaskQueueDelegate, of queue: TaskQueue) { (self.delegate, self.queue) = (delegate, queue) }
     }
     private let current: Locked<Listener?>
-    /// The same as an address, or 0: for a look without the lock, and for a forked child, which could find the lock held. It
-    /// is stored before the one that it replaces is released.
+    /// The address of `current`'s object, or 0, for reads without the lock. A forked child may find that lock held.
+    /// The address is stored before the old object is released.
     private let listener: Atomic<UInt>
     private let isTiming: Atomic<Bool>
 
-    /// How many forks lie between the program's start and the process that has made this.
+    /// The number of forks between the program's start and the process that created this object.
     private let generation: UInt64
     private static let forks = Atomic<UInt64>(0)
     private static let isCounting = pthread_atfork(nil, nil, { QueueTasks.forks.add(1, ordering: .relaxed) }) == 0
 
-    /// - Parameter parent: What the parent knew of the queue.
+    /// - Parameter parent: The object of the parent process, whose settings are copied.
     private init(like parent: QueueTasks?) {
         _ = QueueTasks.isCounting
         generation = QueueTasks.forks.load(ordering: .relaxed)
@@ -49,13 +53,14 @@ final class QueueTasks: TaskRegistry {
         isTiming = Atomic(parent?.timesTasks ?? false)
     }
 
-    /// The queue's, by its task side, for as long as `body` takes: without a count of references that all threads would change.
+    /// Calls `body` with the tasks of a queue. It does not change a reference count, which all threads would contend
+    /// for.
     @inline(__always)
     static func with<R>(_ queue: TaskQueue, _ body: (QueueTasks) -> R) -> R {
-        // Nobody else stores anything there. Acquires what it was made of.
+        // Acquires the object's initialisation. No other code stores anything there.
         let stored = queue.taskStorage.load(ordering: .acquiring)
         var tasks = unsafe UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue, inPlaceOf: 0)
-        // relaxed: a process's number never changes while it has threads
+        // relaxed: a process's number does not change while other threads exist
         if unsafe tasks._withUnsafeGuaranteedRef({ $0.generation != forks.load(ordering: .relaxed) }) {
             unsafe tasks = make(for: queue, inPlaceOf: stored)
         }
@@ -70,7 +75,7 @@ final class QueueTasks: TaskRegistry {
         unsafe Unmanaged<QueueTasks>.fromOpaque(address)
     }
 
-    /// - Parameter old: The parent's, which stays as it is; 0: there is none.
+    /// - Parameter old: The address of the parent process's object, which is left unchanged; 0 if there is none.
     private static func make(for queue: TaskQueue, inPlaceOf old: UInt) -> Unmanaged<QueueTasks> {
         let parent = unsafe UnsafeRawPointer(bitPattern: old).map { unsafe at($0).takeUnretainedValue() }
         let mine = unsafe Unmanaged.passRetained(QueueTasks(like: parent))
@@ -83,22 +88,24 @@ final class QueueTasks: TaskRegistry {
 
     // MARK: - Coming and going
 
-    // A task's place is 0 until it has one. Then it is the registry's, to whose bits two are added:
+    // A task's `place` is 0 until the task is registered. Then it is the index in the registry, combined with two
+    // flags and the number of forks:
 
-    /// The delegate is being told that the task is added; whoever tells it gives the place out afterwards.
+    /// A thread is calling `didAdd`; this thread stores the place afterwards.
     private static let announcing = UInt64.max - 1
-    /// There is no place any more.
+    /// The task has left the list, or must not enter it.
     private static let gone = UInt64.max
-    /// The delegate was told that the task will finish.
+    /// Flag: the delegate's `willFinish` was called.
     private static let endIsAnnounced = UInt64(1) << 62
-    /// A delegate was told that the task is added: it is that one, and no other, who hears of the task.
+    /// Flag: the delegate's `didAdd` was called. Only that delegate receives the later calls for the task.
     private static let addIsAnnounced = UInt64(1) << 61
-    /// From here up to those stands whose registry's it is.
+    /// The bits from here up to the flags hold the number of forks of the registry's process.
     private static let generationShift: UInt64 = 40
     private static let generations = (UInt64(1) << 21 - 1) << generationShift
     private var generationBits: UInt64 { generation << QueueTasks.generationShift & QueueTasks.generations }
 
-    /// Keeps the task until ``unregister(_:from:)``, and tells the delegate, unless it is kept already, or was.
+    /// Retains the task until ``unregister(_:from:)`` and calls the delegate. Has no effect if the task is or was
+    /// registered.
     func register(_ task: AnyTask, in queue: TaskQueue) {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
@@ -106,7 +113,7 @@ final class QueueTasks: TaskRegistry {
         let listener = currentListener
         let delegate = listener?.delegate
         if delegate != nil {
-            // relaxed: nothing is handed over with it
+            // relaxed: the exchange passes no data
             guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
             else { return }
             let delegateQueue = listener?.queue
@@ -115,18 +122,19 @@ final class QueueTasks: TaskRegistry {
         let kept = unsafe Unmanaged.passRetained(task)
         let place = unsafe registry.add(kept.toOpaque()) | generationBits
         if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
-        // Releases the place to whoever takes it from the task.
+        // Releases the place to the thread that takes it from the task.
         let isKept = task.place.compareExchange(
             expected: delegate == nil ? 0 : QueueTasks.announcing,
             desired: delegate == nil ? place : place | QueueTasks.addIsAnnounced, ordering: .acquiringAndReleasing
         ).exchanged
         if isKept { return }
-        // Another thread was faster, or the task was over before the delegate knew of it.
+        // Another thread registered the task first, or the task finished during the delegate's call.
         if delegate != nil { tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced) }
         unsafe leave(place, kept)
     }
 
-    /// Keeps a task that another queue keeps as well, because a dependent had brought it there, until ``leaveMoved(_:at:)``.
+    /// Retains a task until ``leaveMoved(_:at:)``, although another queue also retains it. The program added the task
+    /// here after a dependent had brought it to the other queue.
     func keepMoved(_ task: AnyTask, in queue: TaskQueue) {
         watch(task, in: queue)
         let kept = unsafe Unmanaged.passRetained(task)
@@ -139,18 +147,18 @@ final class QueueTasks: TaskRegistry {
         if isSecond { unsafe leave(place, kept) }
     }
 
-    /// The place was taken from the task, which is over.
+    /// Releases a finished task that ``keepMoved(_:in:)`` retained.
     func leaveMoved(_ task: AnyTask, at place: UInt64) {
         unsafe leave(place, Unmanaged.passUnretained(task))
     }
 
-    /// Has the task timed and counted, where the queue does so.
+    /// Starts timing and counting the task, if the queue does so.
     func watch(_ task: AnyTask, in queue: TaskQueue) {
         if timesTasks { task.isTimed = true }
         task.countInProgress(of: queue)
     }
 
-    /// The task is over, or was when it came: whoever takes its place gives it up, and tells the delegate.
+    /// Releases a finished task. The thread that takes the task's place calls the delegate.
     func unregister(_ task: AnyTask, from queue: TaskQueue) {
         task.endProgress()
         // Acquires the place.
@@ -160,11 +168,11 @@ final class QueueTasks: TaskRegistry {
         unsafe leave(place & ~(QueueTasks.endIsAnnounced | QueueTasks.addIsAnnounced), Unmanaged.passUnretained(task))
     }
 
-    /// The task's outcome is about to be published.
+    /// Calls the delegate's `willFinish`, before the outcome is published.
     func announceEnd(of task: AnyTask, in queue: TaskQueue) {
         let place = task.place.load(ordering: .relaxed)  // relaxed: the exchange below decides
         guard place & QueueTasks.addIsAnnounced != 0, place < QueueTasks.endIsAnnounced else { return }
-        // Acquires what the delegate was told when the task was added; one who is faster gives the task up.
+        // Acquires the effects of `didAdd`. If another thread changed the place first, that thread makes the calls.
         guard task.place.compareExchange(
             expected: place, desired: place | QueueTasks.endIsAnnounced, ordering: .acquiringAndReleasing).exchanged
         else { return }
@@ -178,14 +186,16 @@ final class QueueTasks: TaskRegistry {
     }
 
     private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
-        guard place & QueueTasks.generations == generationBits else { return }  // the parent's, which keeps it
+        // the parent process's task, which that process releases
+        guard place & QueueTasks.generations == generationBits else { return }
         let mayBeEmpty = registry.remove(place & ~QueueTasks.generations)
         unsafe task.release()
-        // A waiter announces itself before it looks into the registry, whose locks order the two.
+        // relaxed: a waiter sets the flag before it reads the registry, and the registry's locks order the two
+        // accesses.
         if mayBeEmpty, hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
     }
 
-    /// The tasks that have no outcome yet, in no particular order.
+    /// The tasks without an outcome, in no particular order.
     var all: [AnyTask] {
         registry.all(of: AnyTask.self).filter { !$0.isFinished }
     }
@@ -208,7 +218,7 @@ final class QueueTasks: TaskRegistry {
     private func whenEmpty(_ body: @escaping @Sendable () -> Void) {
         waiters.withLock {
             $0.append(body)
-            hasWaiters.store(true, ordering: .relaxed)  // ordered by the registry's locks
+            hasWaiters.store(true, ordering: .relaxed)  // relaxed: the registry's locks order it
         }
         wakeIfEmpty()
     }
@@ -217,7 +227,7 @@ final class QueueTasks: TaskRegistry {
         let due = waiters.withLock { waiters -> [@Sendable () -> Void] in
             guard isEmpty else { return [] }
             defer { waiters = [] }
-            hasWaiters.store(false, ordering: .relaxed)  // under the lock
+            hasWaiters.store(false, ordering: .relaxed)  // relaxed: under the lock
             return waiters
         }
         for wake in due { wake() }
@@ -239,13 +249,13 @@ final class QueueTasks: TaskRegistry {
             if task.hasMoved(from: self) { return false }
             let state = task.state
             task.cancel()
-            return state == .pending && task.isFinished  // what is ready, the engine counts
+            return state == .pending && task.isFinished  // the engine counts ready tasks
         }
     }
 
-    /// Whether tasks that come are timed.
+    /// Whether tasks added from now on are timed.
     var timesTasks: Bool {
-        get { isTiming.load(ordering: .relaxed) }  // relaxed, both: nothing is handed over with it
+        get { isTiming.load(ordering: .relaxed) }  // relaxed, both: the flag passes no data
         set { isTiming.store(newValue, ordering: .relaxed) }
     }
 
@@ -253,9 +263,9 @@ final class QueueTasks: TaskRegistry {
 
     enum DelegateEvent { case didAdd, willFinish, didFinish, didRetry }
 
-    /// At the price of a load where there is none.
+    /// The delegate's entry. Costs one load if there is no delegate.
     private var currentListener: Listener? {
-        // relaxed: the lock orders what there is
+        // relaxed: the lock orders the object's contents
         listener.load(ordering: .relaxed) == 0 ? nil : current.withLock { $0 }
     }
 
@@ -268,6 +278,6 @@ final class QueueTasks: TaskRegistry {
             defer { current = new }
             return current
         }
-        withExtendedLifetime(old) {}  // given up without the lock
+        withExtendedLifetime(old) {}  // Released after the lock.
     }
 }

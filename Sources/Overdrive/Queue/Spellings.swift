@@ -1,7 +1,9 @@
+// Owns unavailable declarations with the names of Foundation's operations. The compiler uses their messages. No
+// program can call them.
+
 public import OverdriveCore
 
-// What the same things are called in Foundation's operations. None of it can be called: it is here so that the compiler
-// says what to write instead.
+// These names are unavailable, so that the compiler's error names the replacement.
 
 extension TaskQueue {
     @available(*, unavailable, renamed: "add(task:)")
@@ -45,7 +47,7 @@ extension AnyTask {
         set { fatalError("unavailable") }
     }
 
-    /// The type of an operation's priorities, so that the compiler names the replacement.
+    /// The type of an operation's priorities. The compiler's error names the replacement.
     public enum SpelledPriority: Sendable {
         case veryLow, low, normal, high, veryHigh
     }

@@ -1,31 +1,34 @@
+// Owns the functions that add tasks to a queue. Programs call them. Scheduling of a task is in AnyTask.
+
 public import OverdriveCore
 
 extension TaskQueue {
-    /// Adds a task: it runs when it waits for nothing, and its turn has come.
+    /// Adds a task. It runs in the queue's order once its dependencies have finished.
     ///
     ///     queue.add(task: GetLogoTask())
     ///
-    /// The queue keeps the task until it has finished. A task that was cancelled before has finished already.
+    /// The queue retains the task until it has finished. A task cancelled before has already finished.
     ///
-    /// - Parameter task: A task that no program has added or started; otherwise the call traps. A dependency that
-    ///   came with its dependent, and has not begun, runs on this queue; its first queue keeps it until it has
-    ///   finished.
-    /// - Ordering: As a closure's, from when the task waits for nothing.
+    /// - Parameter task: A task that the program has not added or started; otherwise the call traps. A dependency
+    ///   that its dependent brought to another queue, and that has not begun, runs on this queue. The other queue
+    ///   also retains that dependency until it has finished.
+    /// - Ordering: The order of a closure that is submitted when the task's dependencies have finished.
     /// - Threading: Any thread.
-    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
-    ///   tracks its progress.
+    /// - Cost: A submission, and an entry in the queue's list of tasks. It allocates only if the queue times its
+    ///   tasks or tracks its progress.
     public func add<T>(task: Task<T>) {
         task.enqueue(on: self, byProgram: true, mayRepeat: false)
     }
 
-    /// Adds a task, whatever its result; see ``add(task:)-(Task<T>)``.
+    /// Adds a task of any result type; see ``add(task:)-(Task<T>)``.
     ///
     ///     for task in preparations { queue.add(task: task) }
     ///
-    /// - Ordering: As a closure's, from when the task waits for nothing.
+    /// - Parameter task: A task that the program has not added or started; otherwise the call traps.
+    /// - Ordering: The order of a closure that is submitted when the task's dependencies have finished.
     /// - Threading: Any thread.
-    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
-    ///   tracks its progress.
+    /// - Cost: A submission, and an entry in the queue's list of tasks. It allocates only if the queue times its
+    ///   tasks or tracks its progress.
     public func add(task: AnyTask) {
         task.enqueue(on: self, byProgram: true, mayRepeat: false)
     }
@@ -35,7 +38,7 @@ extension TaskQueue {
     ///     queue.add { try render(page) }.onValue { show($0) }
     ///
     /// - Returns: The task, for handlers, `value`, and dependents.
-    /// - Ordering: As a closure's.
+    /// - Ordering: The order of a closure submitted by `async`.
     /// - Threading: Any thread.
     /// - Cost: The task, the closure's captures and a submission.
     @inlinable
@@ -46,31 +49,33 @@ extension TaskQueue {
         return task
     }
 
-    /// Adds tasks, and waits for them if asked to.
+    /// Adds tasks, and optionally waits for them.
     ///
     /// - Parameters:
-    ///   - tasks: Tasks of any results, in the order in which they are added.
-    ///   - waitUntilFinished: Blocks the calling thread until all are over. On a worker another one takes its place.
-    /// - Ordering: As if they were added one by one; afterwards what they wrote is visible.
-    /// - Threading: Any thread but that of one of the tasks' bodies, which would wait for itself.
-    /// - Cost: A submission for each, and a wait for each that is not over.
+    ///   - tasks: Tasks of any result types, in the order in which they are added.
+    ///   - waitUntilFinished: Whether the calling thread blocks until all tasks have finished. A spare replaces a
+    ///     blocked worker.
+    /// - Ordering: The order of single additions. After a wait, the writes of the tasks are visible.
+    /// - Threading: Any thread except in the body of one of the tasks, which would wait for itself.
+    /// - Cost: A submission for each task, and a wait for each unfinished task.
     @available(*, noasync, message: "it may block the thread: leave waitUntilFinished out, and await drained()")
     public func add(tasks: [AnyTask], waitUntilFinished: Bool) {
         add(tasks: tasks)
         if waitUntilFinished {
-            // The last first: it mostly ends last, and who waits for one after another is woken for each.
+            // The last task usually finishes last. Waiting for it first avoids a wake-up for each of the others.
             for task in tasks.reversed() { task.waitUntilFinished() }
         }
     }
 
-    /// Adds tasks of any results, in order.
+    /// Adds tasks of any result types, in order.
     ///
-    /// - Ordering: As if they were added one by one.
+    /// - Parameter tasks: The tasks.
+    /// - Ordering: The order of single additions.
     /// - Threading: Any thread.
-    /// - Cost: A submission for each.
+    /// - Cost: A submission for each task.
     public func add(tasks: [AnyTask]) {
         unsafe tasks.withUnsafeBufferPointer { tasks in
-            // The array has them meanwhile.
+            // The array retains the tasks during the loop.
             for index in tasks.indices {
                 unsafe Unmanaged.passUnretained(tasks[index])._withUnsafeGuaranteedRef {
                     $0.enqueue(on: self, byProgram: true, mayRepeat: false)
@@ -79,12 +84,12 @@ extension TaskQueue {
         }
     }
 
-    /// The tasks that were added and are not over, in no particular order.
+    /// The unfinished tasks of the queue, in no particular order.
     public var tasks: [AnyTask] {
         QueueTasks.of(self).all
     }
 
-    /// Whether the durations of tasks that are added from now on are measured; see ``AnyTask/duration``.
+    /// Whether the queue measures the duration of tasks added from now on; see ``AnyTask/duration``.
     ///
     ///     queue.timesTasks = true
     ///     for page in pages { queue.add(task: RenderTask(page)) }
@@ -96,7 +101,7 @@ extension TaskQueue {
         set { QueueTasks.of(self).timesTasks = newValue }
     }
 
-    /// Is told of the tasks that are added from now on, to their ends. The queue does not keep it.
+    /// The delegate, called for all tasks that are added from now on. The queue does not retain it.
     public weak var delegate: (any TaskQueueDelegate)? {
         get { QueueTasks.of(self).delegate }
         set { QueueTasks.of(self).setDelegate(newValue, of: self) }

@@ -1,3 +1,5 @@
+// Owns the blocks of a BlockTask and the count of blocks that have run. Only BlockTask uses it.
+
 internal import Synchronization
 
 /// The blocks of a ``BlockTask``.
@@ -11,14 +13,15 @@ final class BlockTaskState: Sendable {
 
     private let reached = Atomic(0)
 
-    /// How many blocks were come to, beside the first. Relaxed, all: ordered by the group of the blocks.
+    /// The number of blocks, besides the first, that have begun in this attempt. Relaxed: the group of the blocks
+    /// orders all accesses.
     var reachedCount: Int { reached.load(ordering: .relaxed) }
 
     func reachOne() { reached.add(1, ordering: .relaxed) }
 
     var blocks: [@Sendable () -> Void] { state.withLock { $0.blocks } }
 
-    /// False: the task has begun.
+    /// Adds a block. Returns false if the task has begun.
     func add(_ block: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             if !state.hasBegun, !state.isOver { state.blocks.append(block) }
@@ -26,17 +29,17 @@ final class BlockTaskState: Sendable {
         }
     }
 
-    /// The task is over: it releases its blocks.
+    /// Releases the blocks of a finished task.
     func drop() {
         let blocks = state.withLock { state in
             state.isOver = true
             defer { state.blocks = [] }
             return state.blocks
         }
-        withExtendedLifetime(blocks) {}  // given up without the lock
+        withExtendedLifetime(blocks) {}  // Released after the lock.
     }
 
-    /// An attempt begins: no block of the one before runs any more.
+    /// Begins an attempt and returns its blocks. No block of an earlier attempt is running.
     func begin() -> [@Sendable () -> Void] {
         state.withLock { state in
             reached.store(0, ordering: .relaxed)

@@ -1,38 +1,40 @@
+// Owns an atomic reference that is set once. Tasks use it for their optional storage.
+
 internal import Synchronization
 
-/// A reference that is set once, by whoever comes first. `AtomicLazyReference` is the same, but asks the runtime
-/// for its type at every look, which takes longer than all the rest of a task.
+/// A reference that the first caller sets. Unlike `AtomicLazyReference`, a read does not look up type metadata, which
+/// takes longer than the rest of a task.
 @safe struct LazyReference<Instance: AnyObject>: ~Copyable {
     private let pointer = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
 
-    /// What was set, if anything was.
+    /// Returns the object, if the reference is set.
     @inline(__always)
     func load() -> Instance? {
-        // Acquires what the instance was made of.
+        // Acquires the object's initialisation.
         guard let found = unsafe pointer.load(ordering: .acquiring) else { return nil }
         return unsafe Unmanaged<Instance>.fromOpaque(found).takeUnretainedValue()
     }
 
-    /// The same for as long as `body` takes, while the owner is there: without a count of references, which all
-    /// threads would change.
+    /// Calls `body` with the object, if there is one, while the owner is alive. It does not change a reference count,
+    /// which all threads would contend for.
     @inline(__always)
     func withReference<R>(_ body: (Instance) -> R) -> R? {
-        // Acquires what the instance was made of.
+        // Acquires the object's initialisation.
         guard let found = unsafe pointer.load(ordering: .acquiring) else { return nil }
         return unsafe Unmanaged<Instance>.fromOpaque(found)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Whether it was set.
+    /// Whether the reference is set.
     var isSet: Bool {
-        unsafe pointer.load(ordering: .relaxed) != nil  // relaxed: what it was made of is not looked at
+        unsafe pointer.load(ordering: .relaxed) != nil  // relaxed: the caller does not read the object
     }
 
-    /// Sets the reference unless it is set. Returns what is set then, for as long as the owner is there.
+    /// Sets the reference unless it is set. Returns the object now set, which is valid while the owner is alive.
     func storeIfNil(_ instance: Instance) -> Unmanaged<Instance> {
-        // Acquires what another was made of.
+        // Acquires the initialisation of another thread's object.
         if let found = unsafe pointer.load(ordering: .acquiring) { return unsafe Unmanaged<Instance>.fromOpaque(found) }
         let mine = unsafe Unmanaged.passRetained(instance)
-        // Releases what the instance is made of, or acquires what another is.
+        // Releases this object's initialisation, or acquires that of another thread's object.
         let (stored, found) = unsafe pointer.compareExchange(
             expected: nil, desired: mine.toOpaque(), ordering: .acquiringAndReleasing)
         guard !stored, let found = unsafe found else { return unsafe mine }
@@ -41,7 +43,7 @@ internal import Synchronization
     }
 
     deinit {
-        // Nobody else is here any more: the owner's deinit has seen to it.
+        // No other thread accesses the owner during its deinitialisation.
         if let found = unsafe pointer.load(ordering: .acquiring) { unsafe Unmanaged<Instance>.fromOpaque(found).release() }
     }
 }

@@ -1,21 +1,24 @@
-/// Swift's own `Task`, under a name that ours does not hide.
+// Owns names that keep Swift's own tasks usable beside Overdrive's. Programs use them. They only forward to Swift's
+// concurrency library.
+
+/// Another name for Swift's own `Task`, which Overdrive's `Task` hides.
 ///
 ///     let reply = AsyncTask { await client.get(url) }
 ///     func keep(_ task: AsyncTask<Data, Never>) { … }
 ///
-/// A file that has more of Swift's tasks than of Overdrive's turns it round: there `Task` is Swift's, in every spelling, and
-/// ours is `Overdrive.Task`.
+/// A file that mostly uses Swift's tasks can do the reverse. With these lines `Task` is Swift's type, and Overdrive's
+/// type is `Overdrive.Task`.
 ///
 ///     import Overdrive
 ///     private typealias Task = _Concurrency.Task
 ///     private typealias TaskGroup = _Concurrency.TaskGroup
 public typealias AsyncTask = _Concurrency.Task
 
-/// Swift's own `TaskGroup`, under a name that ours does not hide.
+/// Another name for Swift's own `TaskGroup`, which Overdrive's `TaskGroup` hides.
 public typealias AsyncTaskGroup = _Concurrency.TaskGroup
 
-/// `Task { … }` and its kin would change their meaning silently in a file that imports Overdrive. They are here so
-/// that the compiler says what to write instead.
+/// Without these declarations, `Task { … }` and similar calls would silently change their meaning in a file that
+/// imports Overdrive. The compiler's error names the replacement.
 extension Task {
     @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask { … } for Swift's task, Task.async { … } for Overdrive's, or import only OverdriveCore")
     public convenience init(
@@ -47,20 +50,20 @@ extension Task where T == Never {
 
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
-    /// - Ordering: Not before the time has passed.
-    /// - Threading: Any task of Swift's; no thread is held.
-    /// - Cost: As of Swift's.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Ordering: Returns no earlier than after the time.
+    /// - Threading: Any Swift task. It does not block the thread.
+    /// - Cost: The cost of Swift's function.
     public static func sleep(nanoseconds: UInt64) async throws {
         try await AsyncTask<Never, Never>.sleep(nanoseconds: nanoseconds)
     }
 
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
-    /// - Ordering: Not before the time has passed.
-    /// - Threading: Any task of Swift's; no thread is held.
-    /// - Cost: As of Swift's.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Ordering: Returns no earlier than after the time.
+    /// - Threading: Any Swift task. It does not block the thread.
+    /// - Cost: The cost of Swift's function.
     public static func sleep<C: Clock>(
         for duration: C.Instant.Duration, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
     ) async throws {
@@ -69,34 +72,34 @@ extension Task where T == Never {
 
     /// Suspends the current task until a deadline, as Swift's `Task.sleep` does.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
-    /// - Ordering: Not before the deadline.
-    /// - Threading: Any task of Swift's; no thread is held.
-    /// - Cost: As of Swift's.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Ordering: Returns no earlier than the deadline.
+    /// - Threading: Any Swift task. It does not block the thread.
+    /// - Cost: The cost of Swift's function.
     public static func sleep<C: Clock>(
         until deadline: C.Instant, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
     ) async throws {
         try await AsyncTask<Never, Never>.sleep(until: deadline, tolerance: tolerance, clock: clock)
     }
 
-    /// Lets other tasks go on, as Swift's `Task.yield` does.
+    /// Lets other tasks run first, as Swift's `Task.yield` does.
     ///
-    /// - Ordering: What waits in the task's executor goes before it.
-    /// - Threading: Any task of Swift's.
-    /// - Cost: As of Swift's.
+    /// - Ordering: Jobs that wait in the task's executor run first.
+    /// - Threading: Any Swift task.
+    /// - Cost: The cost of Swift's function.
     public static func yield() async {
         await AsyncTask<Never, Never>.yield()
     }
 
-    /// Whether the running work was asked to stop: Overdrive's where it runs, else Swift's current task.
+    /// Whether the current work was asked to stop: the current Overdrive work, or else Swift's current task.
     public static var isCancelled: Bool { Cancellation.isRequested }
 
-    /// Returns if the running work may go on.
+    /// Throws an error if the current work was asked to stop.
     ///
-    /// - Throws: `CancellationError` when it was asked to stop.
-    /// - Ordering: What was written before the cancellation is visible to who is told of it.
-    /// - Threading: Any thread; it answers for what that thread runs.
-    /// - Cost: Two loads in Overdrive's work; elsewhere what Swift's costs.
+    /// - Throws: `CancellationError` if it was asked to stop.
+    /// - Ordering: Writes before the cancellation are visible after this call throws.
+    /// - Threading: Any thread. The call applies to the work that this thread runs.
+    /// - Cost: Two loads in Overdrive's work; elsewhere the cost of Swift's function.
     public static func checkCancellation() throws { try Cancellation.check() }
 
     /// The priority of Swift's current task.

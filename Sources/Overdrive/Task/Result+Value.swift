@@ -1,26 +1,26 @@
 extension Result where Failure == any Error {
-    /// The same as `.success(value)`.
+    /// Returns `.success(value)`.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
     /// - Cost: None.
     public static func value(_ value: Success) -> Result { .success(value) }
 
-    /// The same as `.failure(error)`.
+    /// Returns `.failure(error)`.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
     /// - Cost: None.
     public static func error(_ error: any Error) -> Result { .failure(error) }
 
-    /// A success.
+    /// Creates a success with a value.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
     /// - Cost: None.
     public init(_ value: Success) { self = .success(value) }
 
-    /// A failure.
+    /// Creates a failure with an error.
     ///
     /// - Ordering: None.
     /// - Threading: Any thread.
@@ -29,12 +29,12 @@ extension Result where Failure == any Error {
 }
 
 extension Result {
-    /// The value of a success.
+    /// The value of a success; nil for a failure.
     public var value: Success? {
         if case .success(let value) = self { value } else { nil }
     }
 
-    /// The error of a failure.
+    /// The error of a failure; nil for a success.
     public var error: Failure? {
         if case .failure(let error) = self { error } else { nil }
     }

@@ -1,15 +1,18 @@
+// Owns the functions that wait for a task: `value`, `result()`, `updates` and the blocking waits. Programs call them.
+// They never start a task.
+
 public import OverdriveCore
 internal import Synchronization
 
 extension Task {
-    /// The value, when the task has finished.
+    /// Waits for the task without blocking a thread, and returns its value.
     ///
     ///     let logo = try await queue.add { try loadLogo() }.value
     ///
-    /// The caller's cancellation does not affect the task; see ``value(cancelling:)``. If the task was neither added
-    /// nor started five seconds later, a warning names it (`Scheduler.onWarning`).
+    /// Cancelling the caller does not cancel the task; see ``value(cancelling:)``. If the task is neither added nor
+    /// started within 5 seconds, a warning names it (`Scheduler.onWarning`).
     ///
-    /// - Throws: The task's error; `CancellationError` when it was cancelled.
+    /// - Throws: The task's error; `CancellationError` if the task was cancelled.
     public final var value: T {
         get async throws {
             if let result { return try result.get() }
@@ -18,49 +21,50 @@ extension Task {
         }
     }
 
-    /// The value, when the task has finished. Cancels the task if the caller is cancelled.
+    /// Waits for the value, and optionally cancels the task if the caller is cancelled.
     ///
-    /// - Parameter cancelling: Whether the caller's cancellation cancels the task.
-    /// - Throws: The task's error; `CancellationError` when it was cancelled.
-    /// - Ordering: What the body wrote is visible.
-    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Parameter cancelling: Whether cancelling the caller also cancels the task.
+    /// - Throws: The task's error; `CancellationError` if the task was cancelled.
+    /// - Ordering: The writes of the body are visible afterwards.
+    /// - Threading: Any Swift task. It does not block the thread.
     /// - Cost: A load if the task has finished; otherwise a handler, a suspension and a cancellation handler.
     public final func value(cancelling: Bool) async throws -> T {
         guard cancelling else { return try await value }
         return try await withTaskCancellationHandler { try await value } onCancel: { cancel() }
     }
 
-    /// The outcome, when the task has finished.
+    /// Waits for the task without blocking a thread, and returns its outcome.
     ///
-    /// - Ordering: What the body wrote is visible.
-    /// - Threading: Any task of Swift's; no thread is held. The caller's cancellation leaves the task alone.
+    /// - Returns: The outcome.
+    /// - Ordering: The writes of the body are visible afterwards.
+    /// - Threading: Any Swift task. It does not block the thread. Cancelling the caller does not cancel the task.
     /// - Cost: A load if the task has finished; otherwise a handler and a suspension.
     public final func result() async -> Result<T, any Error> {
         do { return .success(try await value) } catch { return .failure(error) }
     }
 
-    /// The task's updates, the last one first of all if there were some; at the end the value, unless it was the
-    /// last update.
+    /// The task's updates as a stream. The stream begins with the last earlier update, if there was one. It ends with
+    /// the value, unless the value was the last update.
     ///
     ///     for try await list in issues.updates { show(list) }
     ///
-    /// A loop that is left early, or whose task is cancelled, stops listening; the task continues. A loop that is
-    /// slower than the task misses updates. The newest 1,024 wait for it; see ``updates(bufferingPolicy:)``.
+    /// The task continues if the loop ends early or its Swift task is cancelled. The stream keeps the newest 1,024
+    /// updates for a slow loop; see ``updates(bufferingPolicy:)``.
     ///
     /// - Throws: The task's error, as the end of the stream.
     public final var updates: AsyncThrowingStream<T, any Error> {
         updates(bufferingPolicy: .bufferingNewest(1_024))
     }
 
-    /// The same with as many updates waiting for a slow loop as you say.
+    /// Returns the task's updates as a stream with a buffering policy.
     ///
     ///     for try await reading in sensor.updates(bufferingPolicy: .bufferingNewest(1)) { show(reading) }
     ///
-    /// - Parameter bufferingPolicy: Which updates are kept for a loop that does not come for them. `.unbounded` keeps all,
-    ///   for as long as the task is faster. The value at the end counts as an update.
+    /// - Parameter bufferingPolicy: The updates to keep for a slow loop; `.unbounded` keeps all. The value at the end
+    ///   counts as an update.
     /// - Throws: The task's error, as the end of the stream.
-    /// - Ordering: Updates come in the order in which they were emitted, the value last.
-    /// - Threading: Any thread; a stream is for one reader.
+    /// - Ordering: Updates come in the order of emission, and the value last.
+    /// - Threading: Any thread. A stream has one reader.
     /// - Cost: Three allocations, and a lock for each update.
     public final func updates(
         bufferingPolicy: AsyncThrowingStream<T, any Error>.Continuation.BufferingPolicy
@@ -81,7 +85,8 @@ extension Task {
                 guard let self else { return end() }
                 call(behind: subscription) { Bounce.outside(end) }
             }
-            // Before the listener can hear of the end. It holds neither: they have the continuation.
+            // Set before the listener can learn of the end. The closure holds weak references only, because both
+            // objects hold the continuation.
             continuation.onTermination = { [weak self, weak subscription, weak listener] _ in
                 self?.forget(subscription, listener)
             }
@@ -95,10 +100,10 @@ extension Task {
 
     /// Blocks until the task has finished, or until `timeout` has passed.
     ///
-    /// - Parameter timeout: How long to wait; zero or less only looks.
+    /// - Parameter timeout: The longest wait. Zero or less only checks.
     /// - Returns: `.success` if the task has finished, with any outcome.
-    /// - Ordering: After `.success` what the body wrote is visible.
-    /// - Threading: Any thread. A spare replaces a waiting worker. In the task's body it waits for the timeout,
+    /// - Ordering: After `.success` the writes of the body are visible.
+    /// - Threading: Any thread. A spare replaces a waiting worker. In the task's body the call waits for the timeout,
     ///   unless another thread finishes the task.
     /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
@@ -107,12 +112,12 @@ extension Task {
         isFinished ? .success : completionGroup().wait(overriding: assignedQueue, qos, timeout: timeout)
     }
 
-    /// Blocks until the task has finished.
+    /// Blocks until the task has finished, and returns its value.
     ///
     /// - Returns: The value.
-    /// - Throws: The task's error; `CancellationError` when it was cancelled.
-    /// - Ordering: What the body wrote is visible.
-    /// - Threading: As ``AnyTask/waitUntilFinished()``.
+    /// - Throws: The task's error; `CancellationError` if the task was cancelled.
+    /// - Ordering: The writes of the body are visible afterwards.
+    /// - Threading: The rules of ``AnyTask/waitUntilFinished()``.
     /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
@@ -127,10 +132,10 @@ extension Task {
 extension AnyTask {
     /// Blocks until the task has finished.
     ///
-    /// - Ordering: What the body wrote is visible.
+    /// - Ordering: The writes of the body are visible afterwards.
     /// - Threading: Any thread. A spare replaces a waiting worker. Traps if the task would wait for itself: in its
-    ///   body, its branches, and code that it called or started on its thread. A body whose outcome is there may
-    ///   wait. Traps also in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which run before the end.
+    ///   body, its branches, and code that it called or started on its thread. After the body has set the outcome, it
+    ///   may wait. Also traps in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which run before the end.
     /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await task.result(), or await queue.drained() for an AnyTask")
     public final func waitUntilFinished() {
@@ -140,7 +145,7 @@ extension AnyTask {
     final func waitUntilFinished(calledAs call: StaticString) {
         let standing = standing
         if standing.phase == .finished { return }
-        // One that is settled is being published: by another thread, which comes to the end of it.
+        // If the outcome is decided, another thread is publishing it, so the wait will end.
         if !standing.isSettled, CurrentWorkPlace.isWithin(self) {
             trap("Task.\(call): the body would wait for its own task (\(title)). Return from the body, or finish the task.")
         }
@@ -153,7 +158,7 @@ extension AnyTask {
         _ = completionGroup().wait(overriding: assignedQueue, qos)
     }
 
-    /// Somebody waits for the task: says so later, if nobody has added or started it by then.
+    /// Warns after 5 seconds if no thread has added or started the task that a thread waits for.
     final func remindIfForgotten() {
         guard standing.phase == .initialized else { return }
         TaskQueue.inner.asyncAfter(.seconds(5)) { [weak self] in

@@ -1,40 +1,43 @@
+// Owns the closure forms of tasks: inline, asynchronous and block tasks. Programs create them. The state machine is
+// in AnyTask.
+
 internal import OverdriveCore
 
-/// Why a task has no value.
+/// The error of a task without a value.
 public enum TaskError: Error {
-    /// A progressive task was completed before it had a value.
+    /// A progressive body completed without a value.
     case noValue
-    /// A progressive body kept its emitter, and let go of it without having said the end.
+    /// A progressive body released its stored emitter without an outcome.
     case abandoned
-    /// ``Task/race(_:)`` was given no tasks.
+    /// ``Task/race(_:)`` received no tasks.
     case nothingToDo
 }
 
 extension Task {
-    /// A task from a closure, started by a queue.
+    /// Creates a task from a closure.
     ///
     ///     let sum = Task.inline { try numbers.reduce(0, add) }
     ///     queue.add(task: sum)
     ///
-    /// - Parameter body: The work. Its return is the value, its error the failure. It may be called again after a
-    ///   failure if ``retry(_:)-(Int)`` allows it.
-    /// - Ordering: The body runs when the task waits for nothing and its turn has come.
-    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
+    /// - Parameter body: The closure. It returns the task's value or throws its error. After a failure it may be
+    ///   called again; see ``retry(_:)-(Int)``.
+    /// - Ordering: The body runs in the queue's order, after the dependencies.
+    /// - Threading: Any thread; the body runs on a worker, or on the thread that calls `start()`.
     /// - Cost: Two allocations: the task, and the closure's captures.
     @inlinable
     public static func inline(_ body: sending @escaping () throws -> T) -> Task<T> {
         Task(body: .inline(consume body) { task, body in task.conduct(consume body) })
     }
 
-    /// A task from a closure, with what it depends on, who observes it, and its conditions.
+    /// Creates a task from a closure, with dependencies, observers and conditions.
     ///
     ///     let page = Task.inline(dependencies: [layout, photos]) { try render() }
     ///
     /// The parameters are those of ``init(dependencies:observers:conditions:)``, and the closure.
     ///
     /// - Ordering: The body runs after the dependencies and the conditions.
-    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
-    /// - Cost: As of ``inline(_:)``, and an allocation for each dependency.
+    /// - Threading: Any thread; the body runs on a worker, or on the thread that calls `start()`.
+    /// - Cost: The cost of ``inline(_:)``, and an allocation for each dependency.
     @inlinable
     public static func inline(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
@@ -45,23 +48,25 @@ extension Task {
         return task
     }
 
-    /// A task with an asynchronous body: it suspends instead of holding a worker.
+    /// Creates a task with an asynchronous body, which suspends instead of blocking a worker.
     ///
     ///     let page = Task.async { try await client.get(url) }
     ///
     /// Cancelling the task cancels the Swift task in which the body runs.
     ///
-    /// - Ordering: The body begins at the task's turn, when the task waits for nothing. In a limited queue the task
-    ///   keeps its place until the body returns.
+    /// - Ordering: The body begins in the queue's order, after the dependencies. In a limited queue the task counts
+    ///   against the limit until the body returns.
     /// - Threading: The body runs on the queue's scheduler as its task executor.
     /// - Cost: The task, the closure, and a Swift task for each attempt.
     public static func async(_ body: @escaping @Sendable () async throws -> T) -> Task<T> {
         Task(body: .async(body))
     }
 
-    /// The same as an ``InlineTask``.
+    /// Creates an ``InlineTask``.
     ///
-    /// - Ordering: As of ``InlineTask``.
+    /// - Parameter body: The closure.
+    /// - Returns: The task.
+    /// - Ordering: The order of an ``InlineTask``.
     /// - Threading: Any thread.
     /// - Cost: Two allocations.
     public static func create(_ body: @escaping @Sendable () -> Void) -> InlineTask {
@@ -82,7 +87,7 @@ extension Task {
                 AsyncTask(priority: priority, operation: operation)
             }
         let isCancelled = makeExtras().locked { fields in
-            // Gone with the attempt; a body that has ended already is not disturbed by being cancelled.
+            // The end of the attempt clears these fields. Cancelling a body that has already ended has no effect.
             if fields.endedAttempts <= Int(attempt) {
                 fields.bodyIsElsewhere = true
                 if !fields.cancelIsTold { fields.cancelBody = { swiftTask.cancel() } }
@@ -93,7 +98,8 @@ extension Task {
     }
 }
 
-/// The asynchronous body of one attempt, released when it has returned: before any thread hears of the outcome.
+/// The asynchronous body of one attempt. It is released when it returns, before the outcome is visible to other
+/// threads.
 final class AsyncBody<T: Sendable>: Sendable {
     private let body: Locked<(@Sendable () async throws -> T)?>
 
@@ -107,21 +113,22 @@ final class AsyncBody<T: Sendable>: Sendable {
     }
 }
 
-/// A task that runs a block: it cannot fail.
+/// A task that runs a closure and cannot fail.
 ///
 ///     queue.add(task: InlineTask { print("done") })
 public final class InlineTask: Task<Void>, @unchecked Sendable {
-    /// A task from its body, which has succeeded when the body returns. The task releases the body at its end.
+    /// Creates a task from a closure. The task succeeds when the closure returns, and releases the closure at its
+    /// end.
     ///
-    /// - Ordering: The body runs when the task waits for nothing and its turn has come.
-    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
+    /// - Ordering: The body runs in the queue's order, after the dependencies.
+    /// - Threading: Any thread; the body runs on a worker, or on the thread that calls `start()`.
     /// - Cost: Two allocations: the task, and the closure's captures.
     public init(_ taskBlock: @escaping @Sendable () -> Void) {
         super.init()
         call(taskBlock)
     }
 
-    /// The same with what it depends on, who observes it, and its conditions.
+    /// Creates a task from a closure, with dependencies, observers and conditions.
     ///
     /// - Ordering: The body runs after the dependencies and the conditions.
     /// - Threading: Any thread.
@@ -138,7 +145,7 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
 /// The base class of old code: a task without a value.
 public typealias InlineTaskBase = Task<Void>
 
-/// A task of several blocks, which run at the same time and are the task's work together.
+/// A task of several closures, called blocks, which run concurrently.
 ///
 ///     let task = BlockTask { loadTextures() }
 ///     task.addExecutionBlock { loadSounds() }
@@ -146,21 +153,23 @@ public typealias InlineTaskBase = Task<Void>
 ///
 /// - Ordering: The task finishes when every block has. Blocks that have not begun when the task is cancelled do not
 ///   run.
-/// - Threading: The first block runs where the task does, the others on its scheduler's workers.
+/// - Threading: The first block runs on the task's thread, and the others on workers of its scheduler.
 public final class BlockTask: Task<Void>, @unchecked Sendable {
-    // The blocks are behind the lock.
+    // The lock in this object guards the blocks.
     private let content = BlockTaskState()
 
-    /// - Ordering: A task without blocks succeeds at its turn.
+    /// Creates a task without blocks.
+    ///
+    /// - Ordering: A task without blocks succeeds when its turn comes.
     /// - Threading: Any thread.
     /// - Cost: Two allocations.
     public override init() {
         super.init()
     }
 
-    /// A task of one block, to which others may be added.
+    /// Creates a task with one block. More blocks can be added.
     ///
-    /// - Ordering: Blocks run at the same time.
+    /// - Ordering: Blocks run concurrently.
     /// - Threading: Any thread.
     /// - Cost: Two allocations, and the closure's captures.
     public convenience init(_ block: @escaping @Sendable () -> Void) {
@@ -168,9 +177,9 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         addExecutionBlock(block)
     }
 
-    /// A task of several blocks.
+    /// Creates a task with several blocks.
     ///
-    /// - Ordering: Blocks run at the same time, and begin in their order.
+    /// - Ordering: Blocks run concurrently, and begin in the order of the array.
     /// - Threading: Any thread.
     /// - Cost: Two allocations, and one for each block's captures.
     public convenience init(blocks: [@Sendable () -> Void]) {
@@ -178,7 +187,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         for block in blocks { addExecutionBlock(block) }
     }
 
-    /// The same with what it depends on, who observes it, and its conditions.
+    /// Creates a task with several blocks, dependencies, observers and conditions.
     ///
     /// - Ordering: The blocks run after the dependencies and the conditions.
     /// - Threading: Any thread.
@@ -191,7 +200,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         add(dependencies: dependencies, observers: observers, conditions: conditions)
     }
 
-    /// The same with one block to begin with.
+    /// Creates a task with one block, dependencies, observers and conditions.
     ///
     ///     queue.add(task: BlockTask(dependencies: [login]) { loadTextures() })
     ///
@@ -205,18 +214,19 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         self.init(dependencies: dependencies, observers: observers, conditions: conditions, blocks: [block])
     }
 
-    /// Adds a block. Traps when the task has begun.
+    /// Adds a block. Traps if the task has begun.
     ///
-    /// - Ordering: Blocks begin in the order in which they were added.
+    /// - Ordering: Blocks begin in the order of their additions.
     /// - Threading: Any thread, until the task begins.
-    /// - Cost: A lock and a place in an array.
+    /// - Cost: A lock and an entry in an array.
     public func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
         guard content.add(block) else {
             trap("BlockTask.addExecutionBlock(_:): the task has begun (\(title)). Add blocks before it starts.")
         }
     }
 
-    /// The blocks, in the order in which they were added; none after the end, when the task releases them.
+    /// The blocks, in the order of their additions. The array is empty after the task's end, because the task
+    /// releases them.
     public var executionBlocks: [@Sendable () -> Void] { content.blocks }
 
     public override func run() {
@@ -227,11 +237,12 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
             finish(with: .value(()))
             return
         }
-        // They are in the body until the last has returned, also where the task is cancelled meanwhile.
+        // The task counts against the queue's limit until the last block has returned, even if the task is cancelled
+        // before.
         holdPlace(of: standing.attempt)
         makeExtras().locked { $0.bodyIsElsewhere = true }
         let group = WaitGroup()
-        // Not on the task's own queue, whose limit counts the task as one.
+        // This is not the task's own queue, whose limit counts the whole task once.
         let queue = TaskQueue(qos: assignedQueue.qos, scheduler: assignedQueue.scheduler ?? .shared)
         let count = blocks.count
         for block in blocks.dropFirst() {
@@ -243,7 +254,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         }
         if !isCancelled { blocks[0]() }
         group.notify(on: .inner) {
-            // A shutdown may have taken some back.
+            // A shutdown may have discarded some blocks.
             let areAll = content.reachedCount == count - 1
             self.conclude(areAll ? .success(()) : .failure(CancellationError()), returning: true)
         }

@@ -1,7 +1,7 @@
 internal import OverdriveCore
 internal import Synchronization
 
-/// A unit of work with a result: started by a queue, awaited, chained, retried, cancelled.
+/// Runs a unit of work with a result, which can be awaited, chained, retried and cancelled.
 ///
 ///     let queue = TaskQueue()
 ///     queue.add { try Data(contentsOf: logo) }
@@ -18,20 +18,20 @@ internal import Synchronization
 ///         }
 ///     }
 ///
-/// - Ordering: At the end: willFinish observers, the result, handlers in registration order, didFinish observers,
-///   dependents. Writes before the task was added are visible to its body. Writes of the body are visible to every
-///   reader of the outcome.
+/// - Ordering: A task ends in this order: willFinish observers, the result, handlers in order of registration,
+///   didFinish observers, dependents. Writes before the task was added are visible to its body. Writes of the body
+///   are visible to every reader of the outcome.
 /// - Threading: Safe from any thread.
-/// - Cost: One allocation and one for the closure. A task without dependencies or conditions, and with at most one
+/// - Cost: One allocation, and one for the closure. A task without dependencies and conditions, and with at most one
 ///   handler, takes only its queue's lock.
 open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
-    // What AnyTask says holds here: `body` belongs to whoever is inside it and then to whoever has the action
-    // dropBody, `slot` to whoever claimed it and then to the publisher, `value` is written by the publisher
-    // before the word says finished and read by others after. So the word has seen to exclusive access.
+    // Exclusive access follows from the state word, as AnyTask states. `body` belongs to the thread inside it, and
+    // then to the thread with the action dropBody. `slot` belongs to the thread that claimed it, and then to the
+    // publisher. The publisher writes `value` before the word becomes `finished`; other threads read it afterwards.
     //
-    // Code that does not know T asks the runtime for types that are made of it, such as `Result<T, any Error>`, which
-    // takes longer than all the rest of a task: so it is kept off everybody's path. What a closure task does with its
-    // result is inlinable, and comes with the task from where T is known: the conductor.
+    // Code that does not know T looks up metadata of types such as `Result<T, any Error>`, which takes longer than
+    // the rest of a task. Such code is kept off the common path. The conductor, which handles a closure task's
+    // result, is inlinable and comes from code that knows T.
 
     /// The name of the result type in old code.
     public typealias ResultType = T
@@ -41,19 +41,20 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case run
         case inline(() throws -> T, by: Conductor)
         case progressive(@Sendable (Emitter) -> () -> Void)
-        /// A progressive body that only waits for `parts`, tasks of the same queue: it holds no place there.
+        /// A progressive body that only waits for `parts`, tasks of the same queue. It does not count against the
+        /// queue's limit.
         case relay(parts: [AnyTask], @Sendable (Emitter) -> () -> Void)
         case async(@Sendable () async throws -> T)
         case none
 
-        /// The body, which is not here any more. It is handed over without being counted.
+        /// Moves the body out and leaves `none`, without changing reference counts.
         mutating func take() -> Body {
             let taken = consume self
             self = .none
             return taken
         }
 
-        /// Not inline: the task would be counted while the old one is let go of.
+        /// This function is not inlined: otherwise the compiler would retain the task while it releases the old body.
         @usableFromInline
         @inline(never)
         mutating func become(_ other: consuming Body) {
@@ -61,17 +62,17 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    /// Runs a body and concludes the task with what it returns.
+    /// Runs a body and concludes the task with its result.
     @usableFromInline typealias Conductor = (Task<T>, consuming @escaping () throws -> T) -> Void
 
     @usableFromInline @exclusivity(unchecked) final var body: Body
     @usableFromInline @exclusivity(unchecked) final var slot: Handler<T>?
-    /// Full from a success on.
+    /// The value. It is present after a success.
     @usableFromInline @exclusivity(unchecked) final var publishedValue = ValuePlace()
 
-    /// A task whose body is an override of ``run()``.
+    /// Creates a task whose body is an override of ``run()``.
     ///
-    /// - Ordering: None before it is added or started.
+    /// - Ordering: None before the task is added or started.
     /// - Threading: Any thread.
     /// - Cost: One allocation.
     public override init() {
@@ -79,18 +80,18 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         super.init()
     }
 
-    /// A task whose body is an override of ``run()``, with dependencies, observers and conditions. A subclass
+    /// Creates a task whose body is an override of ``run()``, with dependencies, observers and conditions. A subclass
     /// inherits this initializer if it declares none or overrides `init()`.
     ///
     ///     let logo = GetLogoTask(dependencies: [login], observers: [Stopwatch()], conditions: [IsOnline()])
     ///
     /// - Parameters:
-    ///   - dependencies: What it waits for; see ``AnyTask/add(dependency:requiring:)``.
-    ///   - observers: Who is told how it goes; see ``AnyTask/add(observer:)``.
-    ///   - conditions: What has to hold before the body runs; see ``AnyTask/add(condition:)``.
+    ///   - dependencies: The tasks to wait for; see ``AnyTask/add(dependency:requiring:)``.
+    ///   - observers: The observers of the task's progress; see ``AnyTask/add(observer:)``.
+    ///   - conditions: The conditions that must hold before the body runs; see ``AnyTask/add(condition:)``.
     /// - Ordering: ``run()`` is called after the dependencies and the conditions.
     /// - Threading: Any thread.
-    /// - Cost: The task, its extras where it has observers or conditions, and an allocation for each dependency.
+    /// - Cost: The task, an allocation for observers and conditions, and one for each dependency.
     public convenience init(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = []
     ) {
@@ -98,14 +99,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         add(dependencies: dependencies, observers: observers, conditions: conditions)
     }
 
-    // Not a designated initializer: a subclass that overrides the one that is, init(), inherits all others.
+    // This is a convenience initializer: a subclass that overrides init(), the only designated one, inherits all
+    // others.
     @usableFromInline
     convenience init(body: consuming Body) {
         self.init()
         unsafe self.body.become(consume body)
     }
 
-    /// For initializers of subclasses: the body is a closure, which the task releases at its end.
+    /// Sets the body to a closure, which the task releases at its end. Initializers of subclasses call it.
     final func call(_ block: @escaping () throws -> T) {
         unsafe body = .inline(block) { task, body in task.conduct(consume body) }
     }
@@ -117,37 +119,39 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             if unsafe publishedError == nil { unsafe publishedValue.empty(of: T.self) }
         } else if case .relay = unsafe body {
             let end = BouncedBody<T>()
-            unsafe swap(&end.body, &body)  // and so nobody else has it
+            unsafe swap(&end.body, &body)  // The end now has the only reference to the body.
             Bounce.run(end)
         }
     }
 
     // MARK: - The body
 
-    /// The task's work: override it, and call ``finish(with:)`` in it or later.
+    /// Runs the task's work. Override it, and call ``finish(with:)`` in the override or later.
     ///
-    /// - Ordering: After the dependencies and the conditions, whose writes are visible to it; once for each attempt.
-    /// - Threading: A worker of the task's queue; the calling thread of `start()`.
-    /// - Cost: The body's own; calling it is one indirect call.
+    /// - Ordering: Called once for each attempt, after the dependencies and the conditions. Their writes are visible.
+    /// - Threading: A worker of the task's queue, or the thread that calls `start()`.
+    /// - Cost: One indirect call.
     open func run() {
         trap("Task.run(): not overridden (\(title)). Override it without calling super, or make the task from a closure.")
     }
 
-    /// Ends the task's attempt with a result. The first call counts.
+    /// Ends the current attempt with a result. Only the first call counts.
     ///
     /// - Parameter result: `.value(x)` or `.error(e)`, as well as `.success(x)` or `.failure(e)`. A failure begins
     ///   the next attempt if ``retry(_:)-(Int)`` allows it. A cancelled task's result is discarded.
     /// - Returns: Whether this call ended the attempt.
-    /// - Ordering: willFinish observers, the result, handlers in registration order, didFinish observers, dependents.
-    /// - Threading: Any thread. Handlers run on it.
-    /// - Cost: Two locked instructions, and the handlers.
+    /// - Ordering: First willFinish observers, then the result, handlers in order of registration, didFinish
+    ///   observers, dependents.
+    /// - Threading: Any thread. Handlers run on the calling thread.
+    /// - Cost: Two atomic instructions, and the handlers.
     @inlinable
     @discardableResult
     public final func finish(with result: Result<T, any Error>) -> Bool {
         conclude(result, returning: false)
     }
 
-    /// Whether what ``run()`` has set off elsewhere is the body too: it ends with a conclusion that says it returns.
+    /// Whether work that ``run()`` started elsewhere belongs to the body. The body then ends with a call of
+    /// `conclude` with `returning` true.
     var bodyGoesOn: Bool { false }
 
     @inlinable
@@ -162,8 +166,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         return reception != .refused
     }
 
-    /// What the conductor of a closure task does. It has the closure meanwhile, which so is not counted for the call:
-    /// while this thread is inside, nobody else looks at the body or drops it.
+    /// Runs the closure of a closure task. The conductor owns the closure during the call, so the call does not
+    /// retain it. No other thread reads or drops the body while this thread is inside.
     @inlinable
     final func conduct(_ body: consuming @escaping () throws -> T) {
         let result: Result<T, any Error>
@@ -193,7 +197,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    /// Apart: the type of a result of `Success` is looked up where a function makes one, at its entry.
+    /// This is a separate function, because the type of the result is looked up at the entry of the function that
+    /// makes one.
     @inline(never) private func failed(with error: any Error) { publish(.failure(error)) }
 
     private func runBody() {
@@ -216,23 +221,24 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    /// The body for one attempt. A frame that outlasts the attempt keeps no reference to the closure.
+    /// The body for one attempt. The getter is not inlined, so that no stack frame keeps a reference to the closure
+    /// beyond the attempt.
     private var asyncBody: AsyncBody<T>? {
         @inline(never) get { if case .async(let body) = unsafe body { AsyncBody(body) } else { nil } }
     }
 
-    /// Nobody is inside the body, and nobody will be.
+    /// Releases the body. No thread is inside the body, and none will enter it.
     private func dropBody() {
         if case .relay(let parts, _) = unsafe body {
-            // A task that ends before its start ends its parts too, unless others have started them: who waits for a part
-            // would wait for ever.
+            // If the task ends before its start, it cancels its parts, unless others have started them. Otherwise a
+            // waiter of a part would wait forever.
             for part in parts where part.state == .initialized { Bounce.run { part.cancel() } }
         }
         unsafe body = .none
         dropWork()
     }
 
-    /// Releases closures that a subclass keeps for the body.
+    /// Releases closures that a subclass stores for the body.
     func dropWork() {}
 
     private func runInline() {
@@ -247,7 +253,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         keep(cleanup: cleanup, of: attempt)
         if !isKnownUniquelyReferenced(&emitter) {
             makeExtras().locked { $0.isSpokenFor = true }
-            emitter.isKept.store(true, ordering: .relaxed)  // ordered by the counts of references
+            emitter.isKept.store(true, ordering: .relaxed)  // relaxed: the reference counts order it
         }
     }
 
@@ -255,14 +261,14 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         let standing = standing
         if holdingPlace, !standing.isSettled, !standing.isRetrying { holdPlace(of: standing.attempt) }
         let step = step(.leave)
-        // The publisher may have looked for what is to be cleaned up before it was there; then this is after it.
+        // The publisher may have run the cleanups before this one was added. Then this thread runs it after the end.
         if step.state.phase == .finished { endAttempt(step.state.attempt) }
         perform(step.actions)
         if step.state.hasDependents { stopBeingKept() }
     }
 
-    /// The body is about to return without an outcome. Where the queue limits how many run, the task's place
-    /// stays taken until the attempt's end.
+    /// Keeps the task counted against the limit of its queue until the end of the attempt. The body is about to
+    /// return without an outcome.
     final func holdPlace(of attempt: UInt16) {
         guard isOnQueue else { return }
         let queue = assignedQueue
@@ -272,7 +278,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Publishes the outcome, whose error is in its place: this thread has settled it.
+    /// Publishes the outcome. This thread has decided it, and has stored an error in `publishedError`.
     @inlinable
     final func publish(_ result: Result<T, any Error>) {
         if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
@@ -291,8 +297,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         publishLater(failure) { self.publish(result) }
     }
 
-    /// Handlers of many tasks are on the thread's stack, one inside the other: those of this task come when the innermost
-    /// of them has returned.
+    /// Serves the handlers from the thread's line, because too many handlers are nested on the stack. They run after
+    /// the innermost of these has returned.
     @usableFromInline
     @inline(never)
     final func serveLater(slot servesSlot: Bool) {
@@ -316,8 +322,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    /// Nobody holds the task any more, and nobody will finish it: whoever waits for it is told that it is
-    /// cancelled, without a task.
+    /// Ends a task that is being deinitialised without an outcome. Its waiters receive a cancellation, although there
+    /// is no task object to pass to observers.
     private func endForgotten() {
         guard !step(.cancel).actions.isEmpty else { return }
         tellCancelled()
@@ -338,7 +344,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     // MARK: - Handlers
 
-    // Made in no other place.
+    // Allocated only here.
     final var typedExtras: TypedExtras<T> {
         if let typedExtrasIfAny { return typedExtrasIfAny }
         let stored = unsafe makeExtras().lazyTyped.storeIfNil(TypedExtras<T>()).takeUnretainedValue()
@@ -348,7 +354,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         extras?.lazyTyped.load().map { unsafe unsafeDowncast($0, to: TypedExtras<T>.self) }
     }
 
-    /// Has a handler served once with the outcome: at once when it is there and all others were served.
+    /// Adds a handler that is called once with the outcome. If the outcome is published and all other handlers were
+    /// called, the call is made at once.
     @usableFromInline
     final func add(_ handler: consuming Handler<T>) {
         if !step(.claimSlot).actions.isEmpty {
@@ -359,7 +366,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         addBeside(handler)
     }
 
-    /// The same for a handler that can be removed with its entry: it does not live in the task itself.
+    /// Adds a handler that can be removed. It is stored in the typed extras, not in the task's slot.
     final func addBeside(_ listener: Listener<T>) {
         addBeside(.listener(listener))
     }

@@ -1,7 +1,10 @@
+// Owns the optional storage of a task, which few tasks need: name, observers, conditions, retries and so on. AnyTask
+// and Task access it. It never changes the state word.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// What was added, in that order, each with a number by which it is removed.
+/// A list of elements in the order of addition. Each has a number by which it can be removed.
 struct Kept<Element> {
     private(set) var entries: [(number: Int, element: Element)] = []
     private var nextNumber = 0
@@ -13,7 +16,7 @@ struct Kept<Element> {
         nextNumber += 1
     }
 
-    /// False: it is there no more.
+    /// Removes an element. Returns false if it was already removed.
     mutating func remove(_ number: Int) -> Bool {
         guard let index = entries.firstIndex(where: { $0.number == number }) else { return false }
         entries.remove(at: index)
@@ -21,9 +24,10 @@ struct Kept<Element> {
     }
 }
 
-/// What few tasks have: a name, observers, conditions, retries … Made when the first of it is needed.
+/// The optional storage of a task: a name, observers, conditions, retries and so on. It is allocated at the first
+/// use.
 final class TaskExtras: @unchecked Sendable {
-    // All state is in mutexes, set once, or bits that are set and stay.
+    // Locks guard all state, except references that are set once and bits that are never cleared.
 
     struct Fields {
         var name: String?
@@ -37,50 +41,52 @@ final class TaskExtras: @unchecked Sendable {
         var lastError: (any Error)?
         var cancelHandlers: [() -> Void] = []
         var cancelIsTold = false
-        /// What ends the attempt that is under way: a progressive body's cleanup, a place to be given up.
+        /// The closures to call at the end of the current attempt: a progressive body's cleanup, or a release of the
+        /// queue's limit.
         var cleanups: [() -> Void] = []
-        /// Somebody kept the emitter of the attempt's progressive body: the task waits for him.
+        /// Whether the progressive body has stored its emitter. The task then waits for events of the emitter.
         var isSpokenFor = false
-        /// The attempt's body goes on although who began it has returned.
+        /// Whether the attempt's body continues elsewhere after its first call has returned.
         var bodyIsElsewhere = false
-        /// What cancels an asynchronous body that is under way.
+        /// A closure that cancels the running asynchronous body.
         var cancelBody: (() -> Void)?
-        /// Attempts that have ended; a cleanup that comes later runs at once.
+        /// The number of ended attempts. A cleanup added after the end of its attempt runs at once.
         var endedAttempts = 0
-        /// Who was told that the task is added, and is told the rest.
+        /// The delegate whose `didAdd` was called. It also receives the later calls.
         weak var delegate: (any TaskQueueDelegate)?
-        /// The queue of which that one is told.
+        /// The queue to pass to that delegate.
         weak var delegateQueue: TaskQueue?
-        /// What blocked threads wait for.
+        /// The group that blocked threads wait for.
         var completion: WaitGroup?
-        /// Where the program added the task, after a dependent had brought it to another queue.
+        /// The queue to which the program added the task, after a dependent had brought it to another queue.
         var chosenQueue: TaskQueue?
-        /// The task's place in the registry of that queue.
+        /// The task's index in the registry of `chosenQueue`.
         var chosenPlace: UInt64?
-        /// The thread that calls the program's code before the task's end; 0: none does.
+        /// The thread that is calling observers or handlers before the task's end; 0 if there is none.
         var teller: UInt = 0
-        /// The edges in the list of dependents that were removed since the last sweep, and those that the sweep kept.
+        /// The number of removed edges in the list of dependents since the last sweep, and of edges that the sweep kept.
         var removedDependents = 0, sweptDependents = 0
-        /// Its number, from the first look on.
+        /// The task's number in descriptions, assigned at the first use.
         var number: Int?
         var isTimed = false
-        /// When the last attempt's body began, if it is timed, and when it had its outcome; by ``Moment``.
+        /// The start of the last attempt's body and the time of its outcome, if the task is timed. ``Moment`` defines
+        /// the clock.
         var began, ended: Duration?
-        /// It was counted, once and for all.
+        /// Whether the task was counted in its queue's progress. It is counted only once.
         var isCounted = false
-        /// What the task counts as in its queue's progress.
+        /// The task's share of its queue's progress.
         var ticket: ProgressTicket?
     }
 
-    /// Whether there is such a queue.
+    /// Whether `chosenQueue` is set.
     let isMoved = Atomic(false)
 
-    /// What is made of the type of the result, by those who know it; see ``Task/typedExtras``. Most extras have none: to
-    /// find such types takes longer than all that a retry does.
+    /// The part of the storage whose type depends on the result type; see ``Task/typedExtras``. It is allocated
+    /// separately: looking up such a type takes longer than a retry.
     let lazyTyped = LazyReference<ResultExtras>()
 
-    /// What some tasks have and is asked for in every attempt: who asks for what was never there takes no lock. That this is not
-    /// missed rests on who changes it: see ``AnyTask/change(_:_:)``.
+    /// The kinds of optional properties that every attempt reads. A bit that was never set lets readers skip the
+    /// lock. See ``AnyTask/change(_:_:)`` for the reason why no change is missed.
     struct Kinds: OptionSet {
         let rawValue: UInt8
 
@@ -92,39 +98,40 @@ final class TaskExtras: @unchecked Sendable {
     }
     private let kinds = Atomic<UInt8>(0)
 
-    // Handlers are handed over by their callers, and called by one thread. The lock excludes, and nobody else need look.
+    // Callers pass handlers over, and one thread calls them. The lock guards the fields.
     @exclusivity(unchecked) nonisolated(unsafe) private var fields = Fields()
-    // Not of Void, whose address the thread sanitizer takes for the object's own.
+    // The lock does not hold a Void: the thread sanitizer would take the address of a Void for the address of the
+    // object.
     private let lock = Locked<UInt8>(0)
 
     func locked<R>(_ body: (inout Fields) throws -> R) rethrows -> R {
         try lock.withLock { _ in try unsafe body(&fields) }
     }
 
-    /// Changes what is of a kind. For ``AnyTask/change(_:_:)`` alone.
+    /// Changes a property of a kind. Only ``AnyTask/change(_:_:)`` calls it.
     func change<R>(_ kind: Kinds, _ body: (inout Fields) -> R) -> R {
-        kinds.bitwiseOr(kind.rawValue, ordering: .relaxed)  // relaxed: the lock hands over what there is
+        kinds.bitwiseOr(kind.rawValue, ordering: .relaxed)  // relaxed: the lock publishes the property
         return locked(body)
     }
 
-    /// Whether something of the kind was ever changed, as far as this thread can know.
+    /// Whether a property of the kind was ever changed, as far as this thread can know.
     @inline(__always)
     func had(_ kind: Kinds) -> Bool {
-        kinds.load(ordering: .relaxed) & kind.rawValue != 0  // relaxed: the lock hands over what there is
+        kinds.load(ordering: .relaxed) & kind.rawValue != 0  // relaxed: the lock publishes the property
     }
 
-    /// Removes the first that `matches`, which is the program's code and is called without the lock.
+    /// Removes the first element that `matches`. `matches` calls the program's code, so it runs without the lock.
     func removeFirst<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
         for entry in locked({ $0[keyPath: list].entries }) where matches(entry.element) {
-            // Another thread may have been faster with this one: then the next is as good.
+            // If another thread has removed this element, the search continues.
             if locked({ $0[keyPath: list].remove(entry.number) }) { return true }
         }
         return false
     }
 
-    /// Removes all of a type.
+    /// Removes all elements that `matches`.
     func removeAll<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
-        // Let go of without the lock: they may be the program's objects.
+        // Released after the lock: they may be objects of the program.
         let removed = locked { fields in
             let removed = fields[keyPath: list].entries.filter { matches($0.element) }
             for entry in removed { _ = fields[keyPath: list].remove(entry.number) }
@@ -135,25 +142,25 @@ final class TaskExtras: @unchecked Sendable {
 }
 
 extension AnyTask {
-    /// What messages call it: its name, or else its type.
+    /// The task's name in messages, or its type if it has no name.
     final var title: String {
         name.map { "\"\($0)\"" } ?? "a \(type(of: self))"
     }
 
-    /// The task's name in messages; nil unless it was set.
+    /// The task's name in messages; nil if it was not set.
     public final var name: String? {
         get { extras?.locked { $0.name } }
         set { makeExtras().locked { $0.name = newValue } }
     }
 
-    /// How much the task matters, above its queue's own quality of service; nil unless it was set, which counts
-    /// before the task is ready.
+    /// The task's quality of service, if it is higher than the queue's; nil if it was not set. Set it before the task
+    /// is ready.
     public final var qos: TaskQueue.QoS? {
         get { ifHad(.qos) { $0.qos } }
         set { change(.qos) { $0.qos = newValue } }
     }
 
-    /// The observers, in the order in which they were added.
+    /// The observers, in the order of registration.
     public final var observers: [any TaskObserver] {
         ifHad(.observers) { $0.observers.all } ?? []
     }
@@ -163,7 +170,7 @@ extension AnyTask {
         extras?.locked { $0.conditions.all } ?? []
     }
 
-    /// What the initializers are given. Nobody else has the task yet.
+    /// Applies the arguments of an initializer, while no other thread has the task.
     @usableFromInline
     final func add(
         dependencies: [AnyTask], observers: [any TaskObserver], conditions: [any TaskCondition]

@@ -1,8 +1,11 @@
-/// Where a task stands: the whole of it in one word, and what each event makes of it.
+// Owns the state machine of a task as a pure function. AnyTask applies it with compare-and-exchange. This file has no
+// threads, memory or closures.
+
+/// The state of a task in one word, and its transitions.
 ///
-/// This is the rule book. It is a pure function from a state and an event to the next state and what is to
-/// be done: it has no memory, no threads and no closures. ``AnyTask`` holds the word, changes it with one
-/// compare-and-exchange per event, and carries out the actions; whoever's exchange succeeded does so alone.
+/// `after(_:)` is a pure function from a state and an event to the next state and a set of actions. ``AnyTask`` holds
+/// the word and changes it with one compare-and-exchange for each event. The thread whose exchange succeeded carries
+/// out the actions alone.
 ///
 ///     phase:3 | cancelled | in body | settled | retrying | slot claimed | slot filled | watched | closed |
 ///     added | conditional | has dependencies | has dependents | evaluating | attempt:16 | unmet:32
@@ -20,41 +23,41 @@ struct TaskState: Equatable, Sendable {
         set { word = word & ~7 | UInt64(newValue.rawValue) }
     }
 
-    /// It was asked to stop before its outcome was decided.
+    /// Whether the task was asked to stop before its outcome was decided.
     var isCancelled: Bool { get { self[3] } set { self[3] = newValue } }
-    /// A thread (or an asynchronous body) is inside the body.
+    /// Whether a thread or an asynchronous body is inside the body.
     var isInBody: Bool { get { self[4] } set { self[4] = newValue } }
-    /// The outcome is decided: whoever decided it publishes it.
+    /// Whether the outcome is decided. The thread that decided it publishes it.
     var isSettled: Bool { get { self[5] } set { self[5] = newValue } }
-    /// The attempt has failed, and another follows as soon as the body has returned.
+    /// Whether the attempt has failed and another follows when the body returns.
     var isRetrying: Bool { get { self[6] } set { self[6] = newValue } }
-    /// Somebody is writing, or has written, the handler that lives in the task itself.
+    /// Whether a thread is writing or has written the handler in the task's slot.
     var isSlotClaimed: Bool { get { self[7] } set { self[7] = newValue } }
-    /// That handler may be read.
+    /// Whether the handler in the slot may be read.
     var isSlotFilled: Bool { get { self[8] } set { self[8] = newValue } }
-    /// The side storage has, or may have, something for the publisher to do.
+    /// Whether the optional storage may have work for the publisher.
     var isWatched: Bool { get { self[9] } set { self[9] = newValue } }
-    /// The handlers have been served: a new one is served by whoever brings it.
+    /// Whether the handlers were called. The thread that adds a handler then calls it at once.
     var isClosed: Bool { get { self[10] } set { self[10] = newValue } }
-    /// A program added or started it, as opposed to a dependent of it.
+    /// Whether the program added or started the task. A dependent that brings the task along does not set it.
     var isAdded: Bool { get { self[11] } set { self[11] = newValue } }
-    /// Conditions are to be evaluated before the body.
+    /// Whether conditions must be evaluated before the body.
     var isConditional: Bool { get { self[12] } set { self[12] = newValue } }
     var hasDependencies: Bool { get { self[13] } set { self[13] = newValue } }
     var hasDependents: Bool { get { self[14] } set { self[14] = newValue } }
-    /// Conditions are being evaluated.
+    /// Whether conditions are being evaluated.
     var isEvaluating: Bool { get { self[15] } set { self[15] = newValue } }
 
-    /// Failed attempts that were followed by another; stays at its greatest value.
+    /// The number of failed attempts that another followed. It stays at its largest value.
     var attempt: UInt16 {
         get { UInt16(truncatingIfNeeded: word >> 16) }
         set { word = word & ~(0xffff << 16) | UInt64(newValue) << 16 }
     }
 
-    /// An attempt has failed, and the next one has not begun.
+    /// Whether an attempt has failed and the next one has not begun.
     var isBetweenAttempts: Bool { attempt > 0 && phase != .executing }
 
-    /// What the task waits for: dependencies that have not finished, and whoever is still linking them.
+    /// The number of dependencies that have not finished, plus 1 for each thread that is linking dependencies.
     var unmet: UInt32 {
         get { UInt32(truncatingIfNeeded: word >> 32) }
         set { word = word & 0xffff_ffff | UInt64(newValue) << 32 }
@@ -69,73 +72,75 @@ struct TaskState: Equatable, Sendable {
     // MARK: - Events and actions
 
     enum Event: Equatable, Sendable {
-        /// To a queue. `byProgram`: by the program, not because a dependent was added.
+        /// The task is added to a queue. `byProgram` is false if a dependent brings the task along.
         case add(byProgram: Bool)
-        /// Without a queue, on the calling thread.
+        /// The task is started without a queue, on the calling thread.
         case start
         /// A dependency is added.
         case dependOn
-        /// A task is about to become a dependent of this one.
+        /// Another task is about to become a dependent of this one.
         case gainDependent
         /// A condition is added.
         case condition
-        /// A dependency has finished or was removed, or all of them are linked.
+        /// A dependency has finished or was removed, or the linking is complete.
         case release
         /// The conditions hold.
         case conditionsMet
         /// A worker is about to run the task.
         case begin
-        /// The body hands over the task's outcome; `returning`: by its return.
+        /// The outcome is set. `returning` is true if the body sets it by its return.
         case finish(returning: Bool)
-        /// An attempt has failed, and may be followed by another; `returning`: by its body's return.
+        /// An attempt has failed, and another may follow. `returning` is true if the body failed by its return.
         case fail(attempt: UInt16, returning: Bool)
-        /// The body has returned without more.
+        /// The body has returned without an outcome.
         case leave
         /// The next attempt is due.
         case retryDue
         case cancel
-        /// A place in the queue was taken back: a cancel, unless the task has begun from another.
+        /// A queue discarded the task's entry. It cancels the task, unless the task has begun from another entry.
         case discard
-        /// The outcome can be read.
+        /// The outcome is written and becomes readable.
         case publish
-        /// A handler wants to live in the task itself.
+        /// A thread wants to store a handler in the task's slot.
         case claimSlot
-        /// It is written.
+        /// The handler in the slot is written.
         case fillSlot
-        /// The side storage is to be looked at by the publisher.
+        /// The publisher must check the optional storage.
         case watch
-        /// Every handler was served: the one in the slot, and where `locked`, those in the side storage, whose
-        /// lock the caller has.
+        /// All handlers were called: the one in the slot, and if `locked`, those in the optional storage. The caller
+        /// holds its lock then.
         case close(locked: Bool)
     }
 
-    /// What whoever caused a step has to do. An empty set: nothing; the event came too late or too early.
+    /// The actions for the thread that caused a step. If the set is empty, the event had no effect because it came
+    /// too early or too late.
     struct Actions: OptionSet, Sendable {
         let rawValue: UInt16
 
-        /// The event counts.
+        /// The event had an effect.
         static let accept = Actions(rawValue: 1 << 0)
-        /// Hand the task to its queue.
+        /// Submit the task to its queue.
         static let submit = Actions(rawValue: 1 << 1)
-        /// Link the dependencies (``Event/dependOn``: this one), then ``Event/release`` once for the linking.
+        /// Link the dependencies, then take ``Event/release`` once for the linking. After ``Event/dependOn``, link
+        /// only the new dependency.
         static let link = Actions(rawValue: 1 << 2)
-        /// Evaluate the conditions, then ``Event/conditionsMet`` or a failure.
+        /// Evaluate the conditions, then take ``Event/conditionsMet`` or fail the task.
         static let evaluate = Actions(rawValue: 1 << 3)
         /// Run the body on this thread.
         static let enter = Actions(rawValue: 1 << 4)
-        /// Publish the outcome that was handed in.
+        /// Publish the outcome that came with the event.
         static let publish = Actions(rawValue: 1 << 5)
         /// Publish the cancellation.
         static let publishCancelled = Actions(rawValue: 1 << 6)
-        /// Serve the onCancel handlers.
+        /// Call the onCancel handlers.
         static let tellCancelled = Actions(rawValue: 1 << 7)
-        /// Bring about the next attempt, now or later.
+        /// Start the next attempt, now or after a delay.
         static let retry = Actions(rawValue: 1 << 8)
-        /// Serve the handler in the slot.
+        /// Call the handler in the slot.
         static let serveSlot = Actions(rawValue: 1 << 9)
-        /// Let go of the body: nobody is inside, and nobody will be.
+        /// Release the body. No thread is inside it, and none will enter it.
         static let dropBody = Actions(rawValue: 1 << 10)
-        /// The outcome is there: serve the handler at once.
+        /// Call the handler at once, because the outcome is published.
         static let serveLate = Actions(rawValue: 1 << 11)
     }
 
@@ -146,7 +151,7 @@ struct TaskState: Equatable, Sendable {
 
     // MARK: - The rules
 
-    /// The state after an event, and what it calls for.
+    /// Returns the state after an event, and the actions that it requires.
     @inline(__always)
     func after(_ event: Event) -> Step {
         var next = self
@@ -159,7 +164,7 @@ struct TaskState: Equatable, Sendable {
         switch event {
         case .add(let byProgram):
             guard phase == .initialized, !isSettled else {
-                // A dependent brought it here first; the program's own add joins.
+                // A dependent added the task first. The program's own call only sets the flag.
                 guard byProgram, !isAdded else { return [] }
                 isAdded = true
                 return .accept
@@ -182,8 +187,8 @@ struct TaskState: Equatable, Sendable {
             hasDependencies = true
             unmet += 1
             if phase == .initialized { return .accept }
-            // A place in the queue that it may have already is given up: the entry there finds it pending, or begun
-            // from another.
+            // The task may already have an entry in the queue. That entry becomes void: it finds the task pending, or
+            // begun from another entry.
             phase = .pending
             return [.accept, .link]
 
@@ -217,7 +222,7 @@ struct TaskState: Equatable, Sendable {
             return takeOutcome(mayRetry: false, returning: returning)
 
         case .fail(let attempt, let returning):
-            // A second failure of an attempt that another follows already: whether one may was asked too early.
+            // The attempt has already failed once, and another follows. The caller checked for a retry too early.
             guard attempt == self.attempt else { return returning ? takeLeave() : [] }
             return takeOutcome(mayRetry: true, returning: returning)
 
@@ -269,7 +274,7 @@ struct TaskState: Equatable, Sendable {
 
     private mutating func waitForDependencies() -> Actions {
         phase = .pending
-        unmet += 1  // the linking's own
+        unmet += 1  // counts the linking
         return [.accept, .link]
     }
 
@@ -285,7 +290,7 @@ struct TaskState: Equatable, Sendable {
 
     @inline(__always)
     private mutating func takeOutcome(mayRetry: Bool, returning: Bool) -> Actions {
-        // Between two attempts there is nothing to finish: it is a second finish of the last one.
+        // Between two attempts there is nothing to finish: the call is a second finish of the last attempt.
         guard !isSettled, !isRetrying, !isBetweenAttempts else { return returning ? takeLeave() : [] }
         let wasInBody = isInBody
         if returning { isInBody = false }
@@ -304,7 +309,7 @@ struct TaskState: Equatable, Sendable {
         return [.accept, .publish]
     }
 
-    /// The body is over without having said more than it did.
+    /// Handles the return of the body without an outcome.
     private mutating func takeLeave() -> Actions {
         guard isInBody else { return [] }
         isInBody = false

@@ -1,7 +1,10 @@
-/// A place for one value, whose type and whether it is there somebody else knows. It is two words large; a larger
-/// value is in memory of its own.
+// Owns storage for one value of a type that the caller knows. Only Task uses it. It does not record whether a value
+// is present.
+
+/// Stores one value. The caller knows the type, and whether a value is present. Values of more than two words are
+/// allocated separately.
 ///
-/// Not an `Optional<T>`, for which code that does not know T asks the runtime, once in each task's life.
+/// An `Optional<T>` would cost a lookup of type metadata in each task, in code that does not know T.
 @usableFromInline
 struct ValuePlace {
     @usableFromInline var words: (UInt, UInt) = (0, 0)
@@ -21,7 +24,7 @@ struct ValuePlace {
         return unsafe place.load(as: UnsafeMutableRawPointer.self).assumingMemoryBound(to: T.self)
     }
 
-    /// Once, while the place is empty.
+    /// Stores the value. Call once, while the storage is empty.
     @inlinable
     mutating func fill<T>(with value: T) {
         unsafe withUnsafeMutablePointer(to: &self) { place in
@@ -34,14 +37,15 @@ struct ValuePlace {
         }
     }
 
-    /// While it is full.
+    /// Returns a copy of the value. Call only while a value is present.
     @inlinable
     func value<T>(of type: T.Type) -> T {
-        // Of a copy, bit by bit, while the original is there: not an access to change it.
+        // This reads through a bitwise copy of the words. The original remains valid, and no exclusive access is
+        // needed.
         unsafe withUnsafePointer(to: self) { unsafe ValuePlace.value(at: $0, of: T.self).pointee }
     }
 
-    /// The last use, while it is full.
+    /// Destroys the value. Call once, as the last use.
     @inlinable
     mutating func empty<T>(of type: T.Type) {
         unsafe withUnsafeMutablePointer(to: &self) { place in
