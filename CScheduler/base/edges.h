@@ -20,6 +20,9 @@
     X(J4, "claim -> recycle: the last reader of a block sees every other reader done")    \
     X(J5, "recycle -> install: nobody reads the block through the directory any more")    \
     X(J6, "push -> claim: tail says that the directory names the block")                  \
+    /* observe */                                                                         \
+    X(V1, "write -> copy: head says that an event's words are readable")                  \
+    X(V2, "overwrite -> copy: who meets a later event's word meets the head before it")   \
     /* reclaim */                                                                         \
     X(R1, "retire -> reclaimer: the object's fields are readable")                        \
     X(R3, "retire <-> reclaimer's leaving: a thread is started or the object is seen")    \

@@ -3,6 +3,7 @@
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
+#include "observe/trace.h"
 #include "worker/run.h"
 #include "os/membarrier.h"
 
@@ -81,6 +82,12 @@ static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs,
     return pushed;
 }
 
+ODI_COLD static void trace_submissions(const od_batch *batch, uint32_t jobs)
+{
+    for (uint32_t i = 0; i < jobs; i++)
+        odi_trace(ODI_TRACE_SUBMIT, batch->key & ODI_KEY_BAND, batch->queue, odi_job_identity(batch->jobs[i]));
+}
+
 /* Ends the process if the job was not kept, because other jobs of the batch may run already. */
 static void expect(od_pool *pool, bool kept)
 {
@@ -118,6 +125,8 @@ void od_batch_submit(od_batch *batch)
         submit_each(batch, jobs);
         return;
     }
+    if (odi_traces())
+        trace_submissions(batch, jobs);
     for (uint32_t i = 0; i < jobs; i++)
         expect(pool, odi_record_label(record, batch->jobs[i], &batch->jobs[i]));
     /* relaxed: L2's fence precedes it */

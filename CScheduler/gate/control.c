@@ -1,6 +1,7 @@
 /* control.c — suspension, activation and width of a queue, and its number of pending jobs. */
 #include "base/invariant.h"
 #include "gate/settle.h"
+#include "observe/trace.h"
 #include "worker/run.h"
 
 void od_queue_suspend(od_queue *queue)
@@ -9,6 +10,8 @@ void od_queue_suspend(od_queue *queue)
     queue->gate.suspensions++;
     odi_queue_take_back(queue);
     odi_queue_close_if_open(queue);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_SUSPEND, queue->band, queue, 0);
     odi_lock_release(&queue->watch.lock);
 }
 
@@ -19,6 +22,8 @@ void od_queue_resume(od_queue *queue)
         odi_trap("TaskQueue.resume(): called more often than suspend() (\"%s\"). Call it once for each suspend().",
                  queue->label);
     queue->gate.suspensions--;
+    if (odi_traces())
+        odi_trace(ODI_TRACE_RESUME, queue->band, queue, 0);
     odi_queue_settle_and_release(queue);
 }
 

@@ -10,6 +10,7 @@
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "gate/target.h"
+#include "observe/trace.h"
 
 /* Resets a queue that has had no job in this process. relaxed, all: no other thread knows the queue, or only
  * one thread exists */
@@ -86,6 +87,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     if (options->target != NULL)
         odi_target_adopt(queue, options->target);
     odi_lock_release(&queue->watch.lock);
+    if (odi_traces()) /* asked after the lock: a trace that begins now names the queue, or is seen here */
+        odi_trace_name(queue, queue->label, false);
     return queue;
 }
 
@@ -215,6 +218,24 @@ static bool is_inside_of(od_pool *pool)
     return inside;
 }
 
+/* ---- for a trace ---- */
+
+static void name_queue(void *object, void *unused)
+{
+    od_queue *queue = object;
+
+    (void)unused;
+    odi_lock_acquire(&queue->watch.lock);
+    if (queue->pool != NULL) /* it has been one */
+        odi_trace_name(queue, queue->label, true);
+    odi_lock_release(&queue->watch.lock);
+}
+
+static void name_all(void)
+{
+    odi_arena_visit(&odi_queues, name_queue, NULL);
+}
+
 /* Before any other constructor, which may create a queue. */
 __attribute__((constructor(101))) static void register_with_those_below(void)
 {
@@ -223,4 +244,5 @@ __attribute__((constructor(101))) static void register_with_those_below(void)
     odi_cancel_above = cancel_all_of;
     odi_owed_above = is_drainer_pending;
     odi_inside_above = is_inside_of;
+    odi_trace_name_all_above = name_all;
 }

@@ -14,6 +14,7 @@
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
+#include "observe/trace.h"
 #include "worker/run.h"
 
 static bool is_full(const od_queue *queue)
@@ -160,6 +161,8 @@ bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
         if (*status != OD_OK)
             return odi_pool_refuse(queue->pool, *status, job) == OD_STOPPED;
         done = odi_queue_count(record, queue, group, key, 1);
+        if (done && odi_traces())
+            odi_trace(ODI_TRACE_SUBMIT, key & ODI_KEY_BAND, queue, odi_job_identity(job));
         if (done)
             decide(queue, record, labelled, overflow, &decided, status);
         else

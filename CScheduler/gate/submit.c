@@ -2,6 +2,7 @@
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "job/label.h"
+#include "observe/trace.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -52,6 +53,8 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
         if (ODI_LIKELY(odi_queue_count(record, queue, group, key, 1)))
             break;
     }
+    if (odi_traces())
+        odi_trace(ODI_TRACE_SUBMIT, key & ODI_KEY_BAND, queue, odi_job_identity(job));
     if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled)))
         return withdraw(record, job);
     if (ODI_LIKELY(place(queue, record, key, labelled, node)))

@@ -175,6 +175,14 @@ static inline void odi_job_call(odi_entry job)
     ((odi_function *)code)(context);
 }
 
+/* What tells an unlabelled job from all others that are pending, as a rule: a closure's captures are its own. Never 0. */
+static inline uint64_t odi_job_identity(odi_entry job)
+{
+    uint64_t code = job.code & ODI_JOB_CODE_MASK;
+
+    return ((job.context ^ code << 16) * UINT64_C(0x9e3779b97f4a7c15) ^ code) | 1;
+}
+
 /* Runs a job on the calling thread and releases its captures. */
 static inline void odi_job_run(odi_entry job)
 {

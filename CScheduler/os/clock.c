@@ -3,7 +3,14 @@
 #include "os/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 int64_t odi_clock_now(void)
 {
@@ -20,6 +27,38 @@ int64_t odi_clock_coarse(void)
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * ODI_SECOND + now.tv_nsec;
 }
+
+#if defined(__x86_64__)
+/* The kernel tests the counter all the time, and changes to another clock when it goes wrong. */
+static bool kernel_trusts_ticks(void)
+{
+    char name[8] = "";
+    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, name, sizeof name - 1);
+    close(file);
+    return length == 4 && memcmp(name, "tsc\n", 4) == 0;
+}
+
+bool odi_clock_ticks_are_steady(void)
+{
+    enum { POWER = 0x80000007, INVARIANT = 1 << 8 };
+    unsigned a, b, c, d;
+
+    return __get_cpuid(POWER, &a, &b, &c, &d) != 0 && (d & INVARIANT) != 0 && kernel_trusts_ticks();
+}
+#else
+bool odi_clock_ticks_are_steady(void)
+{
+#if defined(__aarch64__)
+    return true; /* by its architecture */
+#else
+    return false;
+#endif
+}
+#endif
 
 int64_t odi_clock_after(int64_t delay_ns)
 {

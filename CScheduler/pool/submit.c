@@ -4,6 +4,7 @@
 
 #include "base/cache_line.h"
 #include "base/invariant.h"
+#include "observe/trace.h"
 #include "pool/pool.h"
 #include "worker/recruit.h"
 #include "worker/run.h"
@@ -143,6 +144,8 @@ od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), 
     od_status status = odi_pool_admit(pool);
     if (ODI_UNLIKELY(status != OD_OK))
         return odi_pool_refuse(pool, status, job);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_SUBMIT, (uint32_t)band, NULL, odi_job_identity(job));
     return odi_pool_submit(pool, (uint32_t)band, job) ? OD_OK : OD_NO_MEMORY;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "observe/trace.h"
 #include "os/pages.h"
 
 /* A tick is 1024 ns; due times are rounded up to ticks, so that no timer is early. */
@@ -185,6 +186,8 @@ int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns
                (node = odi_wheel_take(&wheel->wheel, tick_before(now_ns))) != NULL) {
             due[count] = (odi_timer_entry *)node;
             due[count++]->state = ODI_TIMER_ENTRY_IDLE;
+            if (odi_traces())
+                odi_trace(ODI_TRACE_TIMER, ODI_TRACE_NO_BAND, NULL, (uint64_t)(now_ns - time_of(node->tick)));
         }
         wheel->firing_until = now_ns + ODI_FIRING_NS;
         odi_store_relaxed(&wheel->earliest, wheel->firing_until); /* relaxed: as in end_firing */

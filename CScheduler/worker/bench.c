@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "observe/trace.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "worker/assignment.h"
@@ -100,6 +101,8 @@ odi_bench_result odi_team_sit(odi_worker *worker)
     odi_team *team = worker->team;
     bool over = false, called_back = false;
 
+    if (odi_traces())
+        odi_trace(ODI_TRACE_BENCH, ODI_TRACE_NO_BAND, NULL, 0);
     for (int64_t until = odi_clock_after(team->bench_ns); !over; until = ODI_FOREVER) {
         await_call(worker, until);
         odi_lock_acquire(&team->lock);
@@ -110,6 +113,8 @@ odi_bench_result odi_team_sit(odi_worker *worker)
             odi_team_unseat(worker);
         odi_lock_release(&team->lock);
     }
+    if (odi_traces())
+        odi_trace(ODI_TRACE_RETURN, ODI_TRACE_NO_BAND, NULL, 0);
     return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
 }
 

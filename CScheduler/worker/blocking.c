@@ -5,6 +5,7 @@
  */
 #include "base/invariant.h"
 #include "include/od_pool.h"
+#include "observe/trace.h"
 #include "os/clock.h"
 #include "worker/external.h"
 #include "worker/recruit.h"
@@ -34,6 +35,8 @@ void odi_blocking_begin(const char *what, void *queue)
         return;
     odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: a hint for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
+    if (odi_traces())
+        odi_trace(ODI_TRACE_BLOCK, ODI_TRACE_NO_BAND, queue, (uintptr_t)what);
     odi_team_count_blocked(worker->team, 1);
     /* Publishes waiting work again, which found the team full before. A concurrent publisher may find the
      * team full while this check finds nothing. No heavy fence prevents this, because that publisher has
@@ -66,6 +69,8 @@ void od_blocking_end(void)
         return;
     }
     odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
+    if (odi_traces())
+        odi_trace(ODI_TRACE_UNBLOCK, ODI_TRACE_NO_BAND, NULL, 0);
     /* relaxed, both: hints for reports on later jobs */
     odi_store_relaxed(&worker->back_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->back_ns, odi_clock_coarse());

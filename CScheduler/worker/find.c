@@ -3,6 +3,7 @@
 #include "worker/find.h"
 
 #include "base/rng.h"
+#include "observe/trace.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "worker/override.h"
@@ -341,6 +342,8 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
             worker->caught_ns = count < SMALL_CATCH ? odi_clock_now() : 0;
         odi_count(&worker->counters.steals[distance], 1);
         odi_count(&worker->counters.stolen[distance], count);
+        if (odi_traces()) /* relaxed: constant since it has jobs */
+            odi_trace(ODI_TRACE_STEAL, band, (void *)(intptr_t)odi_load_relaxed(&victim->thread_id), count);
         *job = batch[0];
         keep_rest(worker, band, batch, count);
         return true;

@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "job/label.h"
+#include "observe/trace.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/override.h"
@@ -32,6 +33,46 @@ static bool is_cancelled(odi_record *record)
 {
     /* relaxed: a light fence precedes it (L3), or the cancel lock is held */
     return (odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED) != 0;
+}
+
+/* ---- traces ---- */
+
+/* An event of a job without its label; `record`: its record, or NULL. */
+ODI_COLD static void trace_job(odi_trace_kind kind, odi_record *record, odi_entry job)
+{
+    /* relaxed: L5 has shown the queue to whoever has a job of it */
+    const void *queue = record != NULL ? odi_load_relaxed(&record->queue) : NULL;
+
+    odi_trace(kind, record != NULL ? odi_record_band(record) : ODI_TRACE_NO_BAND, queue, odi_job_identity(job));
+}
+
+/* After the job its queue may be gone. In a child that the job has forked nothing is traced. */
+ODI_COLD static void run_traced(odi_record *record, odi_entry job)
+{
+    /* relaxed: as above */
+    const void *queue = record != NULL ? odi_load_relaxed(&record->queue) : NULL;
+    uint32_t band = record != NULL ? odi_record_band(record) : ODI_TRACE_NO_BAND;
+    uint64_t identity = odi_job_identity(job);
+
+    odi_trace(ODI_TRACE_BEGIN, band, queue, identity);
+    odi_job_run(job);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_END, band, queue, identity);
+}
+
+ODI_HOT_INLINE void run_or_trace(odi_record *record, odi_entry job)
+{
+    if (odi_traces())
+        run_traced(record, job);
+    else
+        odi_job_run(job);
+}
+
+static void drop_job(odi_record *record, odi_entry job)
+{
+    if (odi_traces())
+        trace_job(ODI_TRACE_CANCEL, record, job);
+    odi_job_discard(job);
 }
 
 /* ---- ends ---- */
@@ -162,7 +203,7 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
         return true; /* a canceller has counted it as started */
     leave_empty_run(worker);
     if (cancelled) {
-        odi_job_discard(job);
+        drop_job(record, job);
         odi_record_complete(record, 1);
     } else {
         odi_count(&worker->counters.diverted, 1);
@@ -189,7 +230,7 @@ ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
 {
     odi_team *team = worker->team;
 
-    odi_job_discard(job);
+    drop_job(NULL, job);
     odi_lock_acquire(&team->lock);
     is_in_no_job(worker);
     odi_add_relaxed(&team->cancelled, 1); /* relaxed: a counter */
@@ -239,7 +280,7 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         worker->within = 0;
     }
 
-    odi_job_run(job);
+    run_or_trace(record, job);
     toggle_in_job(worker);
 }
 
@@ -248,8 +289,11 @@ bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
     static const odi_entry nothing;
 
     is_in_no_job(worker);
-    if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED)))
+    if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED))) {
+        if (odi_traces()) /* relaxed: as in trace_job */
+            odi_trace(ODI_TRACE_BEGIN, odi_record_band(record), odi_load_relaxed(&record->queue), 0);
         return true;
+    }
     (void)odi_worker_end_run(worker);
     odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
     toggle_in_job(worker);
@@ -258,6 +302,8 @@ bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
 
 void odi_worker_end_within(odi_worker *worker)
 {
+    if (odi_traces()) /* relaxed: the owner's word */
+        odi_trace(ODI_TRACE_END, ODI_TRACE_NO_BAND, odi_load_relaxed(&worker->queue_running), 0);
     toggle_in_job(worker);
     if (odi_worker_end_run(worker)) {
         odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
@@ -278,7 +324,7 @@ static void run_as(odi_record *record, odi_entry job)
     odi_outsides = &here;
     if (worker != NULL)
         odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
-    odi_job_run(job);
+    run_or_trace(record, job);
     odi_outsides = here.outer;
     if (worker != NULL)
         odi_store_relaxed(&worker->queue_running, below);
@@ -298,7 +344,7 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
         /* relaxed, both: L5 shows the team to every holder of a job of the record; a counter */
         odi_add_relaxed(&odi_load_relaxed(&record->team)->ran_outside, 1);
     } else
-        odi_job_discard(job);
+        drop_job(record, job);
 
     odi_lock_acquire(&record->cancel_lock);
     odi_watchers watchers = odi_record_watchers(record);
@@ -332,7 +378,10 @@ bool odi_run_outside(odi_team *team, odi_entry job)
 
     if (record != NULL)
         return odi_run_outside_of(record, job);
-    odi_job_run(job);
+    if (counts)
+        run_or_trace(NULL, job);
+    else
+        odi_job_run(job);
     odi_add_relaxed(&team->ran_outside, counts); /* relaxed: a counter */
     return true;
 }
@@ -357,6 +406,8 @@ bool odi_record_withdraw(odi_record *record, odi_entry job)
 {
     bool withdrawn = uncount(record);
 
+    if (odi_traces())
+        trace_job(ODI_TRACE_CANCEL, record, job);
     if (!withdrawn) {
         odi_job_discard(job); /* before the count, so that a waiter for the record finds the job gone */
         odi_record_complete(record, 1);
@@ -377,7 +428,7 @@ void odi_run_discard(odi_team *team, odi_entry job)
         odi_discarding = outer;
         return;
     }
-    odi_job_discard(job);
+    drop_job(record, job);
     bool counted = record != NULL && !uncount(record); /* the cancel of its record has counted it */
     if (counted)
         odi_record_complete(record, 1);

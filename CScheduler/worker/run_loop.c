@@ -13,6 +13,7 @@
  */
 #include "worker/worker.h"
 
+#include "observe/trace.h"
 #include "os/clock.h"
 #include "os/overflow.h"
 #include "os/thread.h"
@@ -51,6 +52,8 @@ static void set_up(odi_worker *worker)
     odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: a hint for reports */
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->woken = false;
+    if (odi_traces())
+        odi_trace(ODI_TRACE_START, ODI_TRACE_NO_BAND, NULL, worker->begins_benched);
     odi_assignment_settle(worker);
 }
 
@@ -195,7 +198,11 @@ static void park(odi_worker *worker)
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
         !odi_load_relaxed(&worker->moves)) { /* relaxed: as above */
         odi_count(&worker->counters.parks, 1);
+        if (odi_traces())
+            odi_trace(ODI_TRACE_PARK, ODI_TRACE_NO_BAND, NULL, 0);
         odi_worker_sleep(worker, epoch);
+        if (odi_traces())
+            odi_trace(ODI_TRACE_WAKE, ODI_TRACE_NO_BAND, NULL, 0);
         note_time(worker); /* the next job did not run during this sleep */
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
@@ -257,6 +264,8 @@ static void retire(odi_worker *worker, bool from_bench)
     }
     (void)give_up_search(worker);
     odi_worker_discard_own(worker);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_LEAVE, ODI_TRACE_NO_BAND, NULL, 0);
     odi_worker_self = NULL;
     od_forks_self = NULL;
     odi_reader_leave();

@@ -7,6 +7,7 @@
  * other threads.
  */
 #include "base/rng.h"
+#include "observe/trace.h"
 #include "os/clock.h"
 #include "worker/external.h"
 #include "worker/find.h"
@@ -88,7 +89,11 @@ static void run_stolen(void *raw)
     odi_worker *worker = raw;
 
     toggle_in_fork(worker);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_BRANCH, ODI_TRACE_NO_BAND, NULL, 0);
     odi_forks_run(&worker->forks, worker->stolen_from, worker->stolen);
+    if (odi_traces())
+        odi_trace(ODI_TRACE_BRANCH_END, ODI_TRACE_NO_BAND, NULL, 0);
     toggle_in_fork(worker);
 }
 

@@ -1,0 +1,70 @@
+/* trace.h — what the engine does, event by event, for who has asked for a trace.
+ *
+ * Each thread writes its events into a ring of its own, which is mapped at its first event and serves another thread
+ * after its end. A thread that exists only while a trace is written drains the rings into the file (trace_writer.h).
+ *
+ * Nothing is stored in jobs. A closure's identity is its two words, which no other closure has while it is pending. Two
+ * that are alike get no arrow (trace_flows.h).
+ *
+ * States   OFF -> ON        odi_trace_start, under the control lock
+ *          ON -> ENDING     odi_trace_stop, a limit, a failed write, the process's exit
+ *          ENDING -> OFF    the writing thread has closed the file
+ *          any -> OFF       in a forked child, whose file is the parent's
+ *
+ * Owns     the rings and the writing thread.
+ * Never    knows queues or jobs beyond addresses and numbers.
+ * Threads  odi_trace, odi_trace_name: anyone. start, stop: anyone, not under a lock.
+ *
+ * How a stop's wait ends: by the writing thread, after its last drain. The writing thread's: by its interval, by a thread
+ * whose ring is half full, or by a stop.
+ */
+#ifndef ODI_OBSERVE_TRACE_H
+#define ODI_OBSERVE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "observe/trace_kinds.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Whether events are wanted: read by every trace point, written at the start and the end of a trace. */
+extern odi_atomic(bool) odi_trace_wanted;
+
+#ifdef ODI_MODEL
+#define odi_traces() false /* the ring has a scenario of its own */
+#else
+ODI_HOT_INLINE bool odi_traces(void)
+{
+    return ODI_UNLIKELY(odi_load_relaxed(&odi_trace_wanted)); /* relaxed: a hint; the ring orders its words itself */
+}
+#endif
+
+/* Writes an event of the calling thread. `object`: a queue, or what the kind says. `word`: likewise. */
+ODI_COLD void odi_trace(odi_trace_kind kind, uint32_t band, const void *object, uint64_t word);
+
+/* `object` has this label, from now on or since ever. Called before its first event, and only while a trace is wanted. */
+ODI_COLD void odi_trace_name(const void *object, const char *label, bool since_ever);
+
+/* Registered by the layer above: names every object that there is. */
+extern void (*odi_trace_name_all_above)(void);
+
+typedef struct {
+    uint64_t events, lost, bytes;
+} odi_trace_sums;
+
+/* Begins a trace into a new file. `most_ns`, `most_bytes`: it ends there; 0: no limit. False: why not is in `message`. */
+bool odi_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char *message, size_t capacity);
+
+/* Ends the trace and returns once the file is closed. False: there was none. */
+bool odi_trace_stop(odi_trace_sums *sums);
+
+/* As OVERDRIVE_TRACE says, once in a process. A value that cannot be used is told as a warning. */
+void odi_trace_from_environment(void);
+
+#pragma GCC visibility pop
+
+#endif
