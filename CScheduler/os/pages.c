@@ -1,9 +1,11 @@
 /* pages.c — zeroed memory by mmap or malloc, and reservations of address space. */
 #include "os/pages.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cache_line.h"
@@ -38,11 +40,66 @@ void odi_pages_free(void *pages, size_t bytes)
         free(pages);
 }
 
+static void *map_without_access(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static bool are_locked(void *pages, size_t bytes)
+{
+    return msync(pages, bytes, MS_INVALIDATE) != 0 && errno == EBUSY;
+}
+
+bool odi_pages_future_is_locked(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *probe = map_without_access(bytes);
+    bool locked = probe != NULL && are_locked(probe, bytes);
+
+    odi_pages_free_reserved(probe, bytes);
+    return locked;
+}
+
+/* mlockall(MCL_FUTURE) fills a mapping when it becomes writable. Locked on fault, pages stay locked once touched. */
+static bool make_writable(void *pages, size_t bytes, bool locked)
+{
+    if (locked)
+        (void)mlock2(pages, bytes, MLOCK_ONFAULT);
+    return mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 void *odi_pages_reserve(size_t bytes)
 {
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    void *pages = map_without_access(bytes);
+
+    if (pages != NULL && !make_writable(pages, bytes, are_locked(pages, bytes))) {
+        odi_pages_free_reserved(pages, bytes);
+        return NULL;
+    }
+    return pages;
+}
+
+void *odi_pages_reserve_uncommitted(size_t bytes)
+{
+    void *pages = map_without_access(bytes);
+
+    if (pages != NULL)
+        (void)munlock(pages, bytes); /* RLIMIT_MEMLOCK counts no address space without memory */
+    return pages;
+}
+
+bool odi_pages_commit(void *pages, size_t bytes)
+{
+    return make_writable(pages, bytes, odi_pages_future_is_locked());
+}
+
+bool odi_pages_space_is_limited(void)
+{
+    struct rlimit space;
+
+    return getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
 }
 
 void *odi_pages_reserve_guarded(size_t bytes)

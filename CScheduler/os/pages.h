@@ -5,6 +5,7 @@
 #ifndef ODI_OS_PAGES_H
 #define ODI_OS_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #pragma GCC visibility push(hidden)
@@ -26,9 +27,19 @@ void *odi_pages_new(size_t bytes, int node);
 /* `bytes` as passed to odi_pages_new. Accepts NULL. */
 void odi_pages_free(void *pages, size_t bytes);
 
-/* Reserves address space that costs memory only where it is touched; zeroed and page-aligned. Returns NULL if
- * none is available. Freed with odi_pages_free_reserved. */
+/* Reserves address space that costs memory only where it is touched, under mlockall(MCL_FUTURE) too; zeroed and
+ * page-aligned. Returns NULL if none is available. Freed with odi_pages_free_reserved. */
 void *odi_pages_reserve(size_t bytes);
+
+/* Reserves address space. Nothing may be touched before odi_pages_commit has made whole pages of it usable. */
+void *odi_pages_reserve_uncommitted(size_t bytes);
+bool odi_pages_commit(void *pages, size_t bytes);
+
+/* Whether the process's address space has a limit (RLIMIT_AS). */
+bool odi_pages_space_is_limited(void);
+
+/* Whether the kernel fills and locks what is mapped next: mlockall(MCL_FUTURE). */
+bool odi_pages_future_is_locked(void);
 
 /* Reserves address space whose last whole page is a guard: an access to it faults. */
 void *odi_pages_reserve_guarded(size_t bytes);

@@ -16,6 +16,7 @@
 
 #include "include/od_thread.h"
 #include "os/clock.h"
+#include "os/pages.h"
 #include "os/process.h"
 
 /* A thread that gives way first yields this many times, and then sleeps this long each time. */
@@ -89,6 +90,8 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
     it->argument = argument;
     snprintf(it->name, sizeof it->name, "%s", name);
 
+    if (stack_bytes == ODI_STACK_DEFAULT && odi_pages_future_is_locked()) /* the kernel fills all of it with memory */
+        stack_bytes = ODI_STACK_LOCKED;
     block_signals(&before);
     /* glibc returns EAGAIN both for a missing stack and for a thread limit. A smaller stack helps in the
      * first case, and the second fails with the smallest stack too. */

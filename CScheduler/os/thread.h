@@ -16,7 +16,9 @@
 enum {
     ODI_STACK_MINIMUM = 64 * 1024,
     ODI_STACK_HALVED = 1024 * 1024,
-    ODI_STACK_GUARD = 64 * 1024
+    ODI_STACK_GUARD = 64 * 1024,
+    ODI_STACK_DEFAULT = 256 * 1024 * 1024,
+    ODI_STACK_LOCKED = 8 * 1024 * 1024 /* instead of the default under mlockall(MCL_FUTURE) */
 };
 
 /* Starts a detached thread. All asynchronous signals are blocked, so that the process's handlers run on the

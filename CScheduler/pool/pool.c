@@ -12,12 +12,12 @@
 #include "os/numa.h"
 #include "os/pages.h"
 #include "os/process.h"
+#include "os/thread.h"
 #include "pool/options.h"
 #include "worker/external.h"
 #include "worker/worker.h"
 
 enum { DEFAULT_SPARES = 64 };
-#define DEFAULT_STACK ((size_t)256 << 20)
 #define BENCH_NS (200 * ODI_MILLISECOND)
 
 static od_status out_of_memory(char *message, size_t capacity)
@@ -117,7 +117,7 @@ static void set_constants(od_pool *pool, const od_pool_options *options, int wor
     team->target = workers;
     team->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
     team->capacity = ODI_MOST_WORKERS + team->spare_cap;
-    team->stack_bytes = options->stack_bytes != 0 ? options->stack_bytes : DEFAULT_STACK;
+    team->stack_bytes = options->stack_bytes != 0 ? options->stack_bytes : ODI_STACK_DEFAULT;
     team->bench_ns = BENCH_NS;
     snprintf(team->name, sizeof team->name, "%s",
              options->name != NULL ? options->name : "overdrive");

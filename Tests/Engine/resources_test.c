@@ -7,6 +7,7 @@
 #include "Support/watchdog.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 #include "include/od_external.h"
 #include "include/od_timer.h"
@@ -301,6 +302,27 @@ TEST(after_work_of_every_kind_the_process_is_idle)
     assert_int_equal(metrics.executed, 40004);
     assert_comes_true(metrics_of(pool).active <= 3);
     end_pool(pool, queue, serial);
+}
+
+static void work_in_locked_memory(void *unused)
+{
+    gate doors[2] = {0};
+
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        return; /* not allowed here */
+    long before = resident_kib();
+
+    pool = pool_of(2);
+    for (int i = 0; i < 2; i++)
+        hold_a_worker(pool, &doors[i]);
+    child_expects(resident_kib() - before < 64 * 1024);
+    open_gates(doors, 2);
+    od_pool_free(pool);
+}
+
+TEST_UNSANITIZED(two_workers_take_tens_of_megabytes_where_memory_is_locked, NULL, NULL)
+{
+    assert_child_succeeds(work_in_locked_memory, NULL);
 }
 
 static void *sync_once(void *unused)
