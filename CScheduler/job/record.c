@@ -7,8 +7,13 @@
 
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
 
-/* Minimum table size, tried last if address space is scarce. */
+/* The table reserves address space for this many records in a process whose space is limited, and half as many, down to
+ * the fewest, while that cannot be had. */
+#define RECORDS_IN_LIMITED_SPACE (1u << 21)
 #define FEWEST_RECORDS (1u << 12)
+
+/* Records that become usable at once: 512 KiB. */
+#define RECORDS_COMMITTED (1u << 12)
 
 enum { NEW_AT_ONCE = 32 }; /* one page of records */
 
@@ -19,21 +24,35 @@ static odi_free_list free_records = ODI_FREE_LIST_FOR(odi_record);
 /* Protects the numbers below. `unused` counts entries outside the free list that cover reserves: never-used
  * entries and withheld records. */
 static odi_lock table_lock;
-static uint32_t table_used = ODI_TAG_FIRST, table_places, withheld_count, reserved;
+static uint32_t table_used = ODI_TAG_FIRST, table_places /* usable */, table_most /* reserved */, withheld_count, reserved;
 static odi_record *withheld;
 
 static uint32_t unused(void)
 {
-    return table_places - table_used + withheld_count;
+    return (table_places == 0 ? 0 : table_places - table_used) + withheld_count;
 }
 
 static bool make_table(void)
 {
-    for (uint32_t places = ODI_RECORDS; odi_record_table == NULL && places >= FEWEST_RECORDS; places /= 2) {
-        odi_record_table = odi_pages_reserve(places * sizeof(odi_record));
-        table_places = places;
+    uint32_t places = odi_pages_space_is_limited() ? RECORDS_IN_LIMITED_SPACE : ODI_RECORDS;
+
+    for (; odi_record_table == NULL && places >= FEWEST_RECORDS; places /= 2) {
+        table_most = places;
+        odi_record_table = odi_pages_reserve_uncommitted(places * sizeof(odi_record));
     }
     return odi_record_table != NULL;
+}
+
+/* Whether the table has an unused entry that is not reserved. The caller holds the lock. */
+static bool has_room(void)
+{
+    if (ODI_LIKELY(unused() > reserved))
+        return true;
+    if ((odi_record_table == NULL && !make_table()) || table_places == table_most ||
+        !odi_pages_commit(odi_record_table + table_places, RECORDS_COMMITTED * sizeof(odi_record)))
+        return false;
+    table_places += RECORDS_COMMITTED;
+    return unused() > reserved;
 }
 
 /* Takes a free record on which no late submitter counts. */
@@ -67,11 +86,11 @@ static void withhold(odi_record *record)
 bool odi_records_reserve(void)
 {
     odi_lock_acquire(&table_lock);
-    bool has = odi_record_table != NULL || make_table();
-    odi_record *record = has && unused() <= reserved ? take_free() : NULL;
+    bool has = has_room();
+    odi_record *record = !has && odi_record_table != NULL ? take_free() : NULL;
     if (record != NULL)
         withhold(record);
-    has = has && unused() > reserved;
+    has = has || unused() > reserved;
     reserved += has;
     odi_lock_release(&table_lock);
     return has;
@@ -89,7 +108,7 @@ static odi_record *take_unused(bool *reserve)
 {
     odi_record *record = withheld;
 
-    if (ODI_UNLIKELY((odi_record_table == NULL && !make_table()) || unused() <= reserved)) {
+    if (ODI_UNLIKELY(!has_room())) {
         if (reserve == NULL || !*reserve)
             return NULL;
         *reserve = false;

@@ -150,8 +150,8 @@ void odi_record_succeed(odi_record *successor, odi_record *newest);
 #define ODI_TAG_INTERNAL 2u
 #define ODI_TAG_FIRST 3u /* first tag of a record */
 
-/* Constant once the first record exists. */
-#define ODI_RECORDS (1u << 21)
+/* Constant once the first record exists. A worker's word for its run has 24 bits for the tag. */
+#define ODI_RECORDS (1u << 24)
 extern odi_record *odi_record_table;
 
 /* Returns the record of a tag that belongs to a record. */

@@ -19,6 +19,8 @@
  * truth. */
 enum { LONGEST_RUN = 512, RESERVED = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 8 };
 
+_Static_assert(ODI_RECORDS - 1 <= UINT64_MAX >> PLACE_SHIFT, "a run's word has room for every tag");
+
 static uint64_t place_of(const odi_record *record)
 {
     return (uint64_t)record->tag << PLACE_SHIFT;

@@ -38,7 +38,7 @@ static void remember(void *context)
 /* Before there is any. */
 static void reserve_in_little_space(void *unused)
 {
-    rlim_t most = ((rlim_t)status_field("VmSize") << 10) + ODI_RECORDS * sizeof(odi_record) / 4 * 3;
+    rlim_t most = ((rlim_t)status_field("VmSize") << 10) + ((rlim_t)192 << 20);
 
     child_expects(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
     child_expects(odi_records_reserve());
@@ -47,6 +47,19 @@ static void reserve_in_little_space(void *unused)
 TEST_UNSANITIZED(where_there_is_no_address_space_for_all_records_there_is_some_for_fewer, NULL, NULL)
 {
     assert_child_succeeds(reserve_in_little_space, NULL);
+}
+
+static void make_many(void *unused)
+{
+    static const odi_record_owner nobody;
+
+    for (uint32_t i = 0; i < (1u << 21) + 1; i++)
+        child_expects(odi_record_new(NULL, &calls, NULL, 2, 0, &nobody, NULL) != NULL);
+}
+
+TEST_UNSANITIZED(there_may_be_more_than_two_million_records, NULL, NULL)
+{
+    assert_child_succeeds(make_many, NULL);
 }
 
 TEST(a_plain_job_says_function_context_and_tag)

@@ -8,4 +8,6 @@
 
 enum { MODEL_RECORDS = 64 };
 
-void *odi_pages_reserve(size_t bytes) { return model_calloc(MODEL_RECORDS, sizeof(odi_record)); }
+void *odi_pages_reserve_uncommitted(size_t bytes) { return model_calloc(MODEL_RECORDS, sizeof(odi_record)); }
+bool odi_pages_commit(void *pages, size_t bytes) { return true; }
+bool odi_pages_space_is_limited(void) { return false; }
