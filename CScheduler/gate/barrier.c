@@ -67,9 +67,17 @@ ODI_COLD void odi_queue_before_drained(od_queue *queue)
     odi_queue_carry_out(queue, settlement);
 }
 
+void odi_queue_end_alone(od_queue *queue)
+{
+    if (ODI_UNLIKELY(queue->alone_beyond > 0))
+        queue->alone_beyond--;
+    else
+        queue->gate.exclusive = false;
+}
+
 void odi_queue_end_barrier(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    queue->gate.exclusive = false;
+    odi_queue_end_alone(queue);
     odi_queue_settle_and_release(queue);
 }

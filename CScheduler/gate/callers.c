@@ -67,7 +67,8 @@ ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
     odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
-    queue->gate.exclusive &= !exclusive;
+    if (exclusive)
+        odi_queue_end_alone(queue);
     bool holds = queue->gate.held > 0; /* in a child forked inside, the permit may be the parent's */
     /* Grants a sync caller directly. A drainer would need a worker, and all workers may wait here. */
     if (holds && odi_queue_take(queue, &next, true)) {

@@ -25,6 +25,7 @@ static void begin_empty(od_queue *queue)
     odi_queue_drop_batches(queue);
     odi_queue_forget_drainers(queue);
     queue->child_passes = 0;
+    queue->alone_beyond = 0;
 }
 
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)

@@ -109,6 +109,7 @@ struct od_queue {
     bool sends;         /* a thread is about to put it there */
     uint8_t pass_band;  /* the band in which it is served */
     uint8_t spin_backoff; /* see drain.c: empty checks of a drainer before it lingers again */
+    uint8_t alone_beyond; /* holds of the running barrier; the queue stays exclusive until all of them end */
     uint8_t raised;     /* bit set of raised bands: see override.c */
 
     odi_fifo early;

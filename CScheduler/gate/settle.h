@@ -31,6 +31,7 @@ void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken);
  * is held. */
 void odi_queue_keep_line(od_queue *queue);
 void odi_queue_close_if_open(od_queue *queue); /* lock held: a new queue may still open */
+void odi_queue_end_alone(od_queue *queue);     /* lock held: a barrier, or its held permit, ends */
 void odi_queue_end_barrier(od_queue *queue);   /* no lock is held; the permit is kept */
 void odi_queue_before_drained(od_queue *queue);
 

@@ -10,6 +10,7 @@
 /* Permits of a queue and its targets: the queue's own, and a bit per target outwards, up to `beyond`. */
 typedef struct {
     bool own, exclusive; /* `exclusive`: a barrier's permit */
+    bool held;           /* the permit was kept by od_queue_hold; its barrier was exclusive until now */
     int64_t targets;     /* -1: all targets */
     od_queue *beyond;
     bool deep;    /* targets beyond the bits count their permits themselves */
@@ -48,7 +49,7 @@ static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_
     od_queue *next = last ? NULL : odi_target_gate(each);
 
     if (last ? places.own : behind ? take_deep(each) : places.targets & 1) {
-        here.settlement = odi_queue_leave(here.queue, last && places.exclusive, &over);
+        here.settlement = odi_queue_leave(here.queue, places.held || (last && places.exclusive), &over);
         before = &here;
     }
     places.targets >>= 1;
@@ -165,9 +166,10 @@ void od_queue_sync_end(od_scope *scope)
 static bool hold(od_queue *queue, bool deep)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool limited = queue->gate.width != ODI_GATE_UNLIMITED;
+    bool alone = queue->gate.exclusive, limited = queue->gate.width != ODI_GATE_UNLIMITED || alone;
 
     if (limited) {
+        queue->alone_beyond += alone;
         odi_gate_hold(&queue->gate);
         if (deep)
             queue->more->held_deep++;
@@ -206,5 +208,5 @@ void od_queue_unhold(od_queue *queue, uint32_t places)
 {
     if (places == 0 || ((places ^ forks_since) & ~(uint32_t)PLACES) != 0)
         return;
-    give_up(queue, (odi_places){.own = places & 1, .targets = (places & (DEEP - 1)) >> 1, .deep = places & DEEP});
+    give_up(queue, (odi_places){.own = places & 1, .targets = (places & (DEEP - 1)) >> 1, .deep = places & DEEP, .held = true});
 }

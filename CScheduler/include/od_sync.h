@@ -47,8 +47,8 @@ od_within od_queue_begin_within(od_queue *queue, void **task);
 void od_queue_end_within(void);
 
 /* Keeps the running job's slots after its return, in the queue and its limited targets, until od_queue_unhold
- * receives the returned value. Returns 0 if the job holds no slot. The caller must not release the queue
- * before od_queue_unhold. */
+ * receives the returned value. A barrier stays alone until then. Returns 0 if the job holds no slot. The
+ * caller must not release the queue before od_queue_unhold. */
 uint32_t od_queue_hold(od_queue *queue);
 void od_queue_unhold(od_queue *queue, uint32_t places);
 

@@ -10,6 +10,32 @@
 static const int32_t barrier_widths[] = {OD_UNLIMITED, 1, 2, 7};
 enum { BARRIER_WIDTHS = sizeof barrier_widths / sizeof barrier_widths[0] };
 
+/* ---- how long it is alone ---- */
+
+static atomic_uint places_held;
+
+static void hold_alone(void *queue) { atomic_store(&places_held, od_queue_hold(queue)); }
+
+QUEUE_TEST(a_barrier_that_holds_its_places_is_alone_until_they_are_given_up)
+{
+    for (int i = 0; i < BARRIER_WIDTHS; i++) {
+        od_queue *queue = queue_of(barrier_widths[i]);
+        atomic_ullong later = 0;
+
+        atomic_store(&places_held, 0);
+        add_barrier(queue, hold_alone, queue);
+        assert_comes_true(atomic_load(&places_held) != 0);
+        add(queue, count_job, &later);
+        add_barrier(queue, count_job, &later);
+        let_all_run_that_can();
+        assert_int_equal(atomic_load(&later), 0);
+        od_queue_unhold(queue, atomic_load(&places_held));
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&later), 2);
+        end_queue(queue);
+    }
+}
+
 /* ---- what it waits for ---- */
 
 /* Who looks may have seen the queue that was in this one's place before. */
