@@ -105,10 +105,57 @@ void od_queue_release(od_queue *queue)
 
 /* ---- in a forked child ---- */
 
+static bool is_free(odi_lock *lock)
+{
+    return odi_load_relaxed(&lock->both) == 0; /* relaxed: one thread exists */
+}
+
+static bool is_at_rest(od_queue *queue, odi_record *record)
+{
+    /* relaxed, all: one thread exists */
+    return odi_load_relaxed(&record->queue) == queue && odi_load_relaxed(&record->group) == NULL &&
+           odi_load_relaxed(odi_queue_current(queue, odi_record_key(record))) == (uintptr_t)record &&
+           (odi_load_relaxed(&record->flags) & ~(uint32_t)ODI_RECORD_DIVERTED) == 0 &&
+           odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0 &&
+           record->first_former == NULL && is_free(&record->cancel_lock);
+}
+
+/* Whether nothing of the queue was under way at the fork: a child has nothing to reset, and copies none of its memory. */
+static bool rests(od_queue *queue)
+{
+    const odi_gate *gate = &queue->gate;
+
+    /* relaxed: one thread exists */
+    if (!is_free(&queue->watch.lock) || !is_free(&queue->inbox.lock) || queue->more != NULL || queue->batches != NULL ||
+        odi_load_relaxed(&queue->watch.interested) != 0 || gate->held != 0 || gate->earmarks != 0 || gate->used != 0 ||
+        gate->returning != 0 || gate->barriers != 0 || gate->exclusive || (gate->closed && !gate->complete) ||
+        !odi_queue_is_clear(queue) || queue->before != NULL || queue->drainers_waiting != 0 || queue->raised != 0 ||
+        queue->pass_is_out || queue->sends || queue->child_passes != 0)
+        return false;
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (queue->passes[band] != 0)
+            return false;
+    }
+    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
+        if (!is_at_rest(queue, record))
+            return false;
+    }
+    return true;
+}
+
+static bool record_rests(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: one thread exists */
+
+    return queue != NULL && is_at_rest(queue, record) && rests(queue);
+}
+
 static void forget_what_waits(void *object)
 {
     od_queue *queue = object;
 
+    if (rests(queue))
+        return;
     queue->watch.lock = (odi_lock){0};
     queue->watch.notifications = NULL; /* the parent calls them */
     queue->watch.waiters = NULL;       /* and wakes these */
@@ -242,6 +289,7 @@ __attribute__((constructor(101))) static void register_with_those_below(void)
 {
     odi_drain = odi_queue_drain;
     odi_fork_above = forked;
+    odi_record_rests_above = record_rests;
     odi_cancel_above = cancel_all_of;
     odi_owed_above = is_drainer_pending;
     odi_inside_above = is_inside_of;

@@ -18,6 +18,7 @@ _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache 
 enum { NEW_AT_ONCE = 32 }; /* one page of records */
 
 odi_record *odi_record_table;
+bool (*odi_record_rests_above)(odi_record *record);
 
 static odi_free_list free_records = ODI_FREE_LIST_FOR(odi_record);
 
@@ -296,6 +297,8 @@ void odi_records_forked(void)
         /* relaxed, all: one thread exists */
         bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
+        if (!serves && odi_record_rests_above != NULL && odi_record_rests_above(record))
+            continue;
         odi_store_relaxed(&record->counts, serves ? ODI_COUNTS_OUTSTANDING / 2 : ODI_COUNTS_CLOSED); /* odi_record_new opens it */
         record->cancel_lock = (odi_lock){0};
         if (!serves) {

@@ -191,7 +191,8 @@ odi_record *odi_record_next_of_queue(odi_record *record);
 odi_record *odi_record_next_of_group(odi_record *record);
 
 /* In a forked child: resets all records. Outstanding jobs belong to the parent, and queues and groups have no
- * records yet. */
+ * records yet. A record of a queue at rest stays as it is, so that the child copies none of its memory. */
+extern bool (*odi_record_rests_above)(odi_record *record);
 void odi_records_forked(void);
 
 #pragma GCC visibility pop

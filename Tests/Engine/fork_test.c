@@ -646,5 +646,42 @@ TEST_UNSANITIZED(a_child_without_address_space_refuses_or_runs_its_own, NULL, NU
     assert_int_equal(atomic_load(&of_the_parent), 40);
 }
 
+enum { QUEUES_AT_REST = 20000, MOST_PAGES = 1000 };
+
+static od_queue *at_rest[QUEUES_AT_REST];
+
+static void use_queues_at_rest(void *unused)
+{
+    struct rusage usage;
+    atomic_ullong ran = 0;
+
+    getrusage(RUSAGE_SELF, &usage); /* a child's count begins at 0 */
+    child_expects(usage.ru_minflt < MOST_PAGES);
+    for (int i = 0; i < QUEUES_AT_REST; i++)
+        od_queue_async(at_rest[i], NULL, OD_QUEUE_BAND, count_job, &ran);
+    for (int i = 0; i < QUEUES_AT_REST; i++)
+        child_expects(od_queue_wait(at_rest[i], HANG_NS));
+    child_expects(atomic_load(&ran) == QUEUES_AT_REST);
+}
+
+/* Their memory has 3,000 pages. */
+TEST_UNSANITIZED(a_child_copies_no_memory_of_queues_at_rest_and_uses_them, NULL, NULL)
+{
+    atomic_ullong ran = 0;
+
+    pool = pool_of(2);
+    for (int i = 0; i < QUEUES_AT_REST; i++) {
+        at_rest[i] = od_queue_create(pool, OD_BAND_DEFAULT, i % 2 ? 1 : OD_UNLIMITED, "at rest");
+        od_queue_async(at_rest[i], NULL, OD_QUEUE_BAND, count_job, &ran);
+    }
+    for (int i = 0; i < QUEUES_AT_REST; i++)
+        assert_true(od_queue_wait(at_rest[i], HANG_NS));
+    assert_comes_true(all_done(pool) >= QUEUES_AT_REST);
+    assert_child_succeeds(use_queues_at_rest, NULL);
+    for (int i = 0; i < QUEUES_AT_REST; i++)
+        od_queue_release(at_rest[i]);
+    od_pool_free(pool);
+}
+
 CHILDREN_MAY_START_THREADS
 GUARDED_PROGRAM
