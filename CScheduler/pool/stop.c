@@ -133,7 +133,8 @@ static bool discard_waiting(odi_team *team)
     odi_worker *worker;
     bool found = false;
 
-    odi_reader_join();
+    if (!odi_reader_try_join())
+        return false;
     for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_injector(team, &team->sites[site].injectors[band]);

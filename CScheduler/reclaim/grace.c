@@ -6,17 +6,25 @@
 
 #include "base/atomic.h"
 #include "os/membarrier.h"
+#include "os/pages.h"
 
 static char grace_edge; /* R2, visible to the sanitizer only */
 
-void odi_grace_join(void)
-{
-    urcu_bp_register_thread();
-}
+/* liburcu lists a thread from its first registration until its end. */
+static _Thread_local bool listed;
 
-/* Nothing to do: liburcu unregisters a thread at its end. The program may be reading in this thread, too. */
-void odi_grace_leave(void)
+/* liburcu ends the process if it finds no memory for the entry of a thread, at most a page. */
+bool odi_grace_join(void)
 {
+    if (listed)
+        return true;
+    void *probe = odi_pages_new(ODI_PAGES_MAPPED, ODI_ANY_NODE);
+    if (probe == NULL)
+        return false;
+    odi_pages_free(probe, ODI_PAGES_MAPPED);
+    urcu_bp_register_thread();
+    listed = true;
+    return true;
 }
 
 void odi_grace_read_begin(void)

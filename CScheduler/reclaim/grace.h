@@ -6,10 +6,12 @@
 #ifndef ODI_RECLAIM_GRACE_H
 #define ODI_RECLAIM_GRACE_H
 
+#include <stdbool.h>
+
 #pragma GCC visibility push(hidden)
 
-void odi_grace_join(void);
-void odi_grace_leave(void);
+/* Registers the calling thread until its end. Returns false if out of memory. */
+bool odi_grace_join(void);
 void odi_grace_read_begin(void);
 void odi_grace_read_end(void);
 

@@ -38,16 +38,23 @@ static bool out_of_bounds;
 
 static _Thread_local uint32_t joined;
 
+bool odi_reader_try_join(void)
+{
+    if (joined == 0 && !out_of_bounds && !odi_grace_join())
+        return false;
+    joined++;
+    return true;
+}
+
 void odi_reader_join(void)
 {
-    if (joined++ == 0 && !out_of_bounds)
-        odi_grace_join();
+    while (!odi_reader_try_join()) /* ended by: memory */
+        odi_clock_sleep(ODI_MILLISECOND);
 }
 
 void odi_reader_leave(void)
 {
-    if (--joined == 0 && !out_of_bounds)
-        odi_grace_leave();
+    joined--;
 }
 
 void odi_read_begin(void)

@@ -36,8 +36,10 @@ struct odi_retired {
     odi_destroy *destroy;
 };
 
-/* Registers the calling thread as a reader, and unregisters it. Pairs nest. */
+/* Makes the calling thread a reader, and ends that. Pairs nest. While the process is out of memory,
+ * odi_reader_join waits, and odi_reader_try_join returns false. */
 void odi_reader_join(void);
+bool odi_reader_try_join(void);
 void odi_reader_leave(void);
 
 /* Objects reachable in a read section stay readable until its end. A thread must not wait inside. */

@@ -34,7 +34,8 @@ static bool has_jobs(odi_team *team, bool by_hints)
 
 bool odi_team_has_jobs(odi_team *team)
 {
-    odi_reader_join();
+    if (!odi_reader_try_join())
+        return true;
     odi_read_begin();
     bool has = has_jobs(team, false);
     odi_read_end();
@@ -53,7 +54,8 @@ bool odi_team_is_due(odi_team *team)
 
 bool odi_team_has_work(odi_team *team)
 {
-    odi_reader_join();
+    if (!odi_reader_try_join())
+        return true;
     odi_read_begin();
     bool has = has_jobs(team, false) || odi_team_holds_forks(team, NULL);
     odi_read_end();
