@@ -80,7 +80,7 @@ static bool runs_job_of(odi_worker *worker, const od_queue *queue)
     bool in_job = odi_load_acquire(&worker->jobs, W2) & 1;
     odi_record *record = odi_worker_run_record(worker);
 
-    /* relaxed: a record of this queue stays the queue's, under the lock */
+    /* relaxed: under the queue's lock its records keep their queue */
     return in_job && record != NULL && odi_load_relaxed(&record->queue) == queue;
 }
 

@@ -210,7 +210,7 @@ static void take_under_targets(drainer *it, bool begins)
     }
 }
 
-/* Takes what is next. Returns false if no drainer was needed for the request. */
+/* Takes the drainer's next step under the queue's lock. Returns false if no drainer waited for its request. */
 static bool look(drainer *it)
 {
     od_queue *queue = it->queue;

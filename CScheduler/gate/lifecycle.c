@@ -57,7 +57,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
         odi_arena_give(&odi_queues, queue);
         return NULL;
     }
-    odi_lock_acquire(&queue->watch.lock); /* a late reader of the memory's last queue holds this lock */
+    odi_lock_acquire(&queue->watch.lock); /* a late reader of the memory's former queue holds it */
     if ((limited || options->target != NULL) && !odi_queue_has_more(queue)) {
         odi_lock_release(&queue->watch.lock);
         odi_arena_give(&odi_queues, queue);

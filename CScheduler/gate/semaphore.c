@@ -25,7 +25,7 @@ od_semaphore *od_semaphore_create(int64_t value)
 
     if (semaphore == NULL)
         return NULL;
-    odi_lock_acquire(&semaphore->lock); /* the last signal to the memory's last semaphore held this lock */
+    odi_lock_acquire(&semaphore->lock); /* a late signal to the memory's former semaphore holds it */
     odi_store_relaxed(&semaphore->value, value); /* relaxed: not shared yet */
     semaphore->first = semaphore->last = NULL;
     semaphore->owed = 0;

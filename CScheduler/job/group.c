@@ -139,7 +139,7 @@ odi_group *od_group_create(void)
 
     if (group == NULL)
         return NULL;
-    odi_lock_acquire(&group->watch.lock); /* a late reader of the memory's last group holds this lock */
+    odi_lock_acquire(&group->watch.lock); /* a late reader of the memory's former group holds it */
     clear(group);
     group->given_up = false;
     group->entered_before = 0;

@@ -50,7 +50,7 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
 /* Continues the running job, which has no record, as a job that `record` has counted. Returns false if that
  * job was cancelled; it is then no longer counted. */
 bool odi_worker_begin_within(odi_worker *worker, odi_record *record);
-/* Ends that: the running job continues without a record. */
+/* Ends odi_worker_begin_within: the running job has no record again. */
 void odi_worker_end_within(odi_worker *worker);
 
 /* Adds reserved counts for future submissions to the job count of the run's record. Returns false if the
