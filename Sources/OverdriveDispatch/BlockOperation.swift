@@ -1,6 +1,6 @@
 internal import OverdriveCore
 
-/// An operation of closures, which run at the same time; it finishes when all have.
+/// Runs several closures concurrently. The operation finishes when all closures have returned.
 ///
 ///     let thumbnails = BlockOperation { makeSmall() }
 ///     thumbnails.addExecutionBlock { makeLarge() }
@@ -9,10 +9,10 @@ open class BlockOperation: Operation, @unchecked Sendable {
     private let section = CriticalSection()
     private var blocks: [@Sendable () -> Void] = []
 
-    /// An operation without closures, which finishes at once.
+    /// Creates an operation without closures, which finishes at once.
     public override init() {}
 
-    /// An operation of one closure.
+    /// Creates an operation with one closure.
     @preconcurrency
     public convenience init(block: @escaping @Sendable () -> Void) {
         self.init()
@@ -28,10 +28,10 @@ open class BlockOperation: Operation, @unchecked Sendable {
         section { blocks.append(block) }
     }
 
-    /// The closures, in the order of adding.
+    /// The closures, in the order of their additions.
     open var executionBlocks: [@Sendable () -> Void] { section { blocks } }
 
-    /// Runs the closures, the first one here and the others on a shared queue, and waits for them.
+    /// Runs the first closure on this thread and the others on a shared queue, and waits for all of them.
     open override func main() {
         let blocks = executionBlocks
         guard let first = blocks.first else { return }

@@ -1,12 +1,12 @@
 internal import OverdriveCore
 internal import Synchronization
 
-/// A lock for classes whose variables stand beside it, as open classes need them: closures and overridable objects, of
-/// which nobody can promise that they are sendable.
+/// A lock for the variables of open classes. These variables hold closures and objects of subclasses, which are not
+/// `Sendable`.
 struct CriticalSection: ~Copyable, Sendable {
     private let lock = Locked(())
 
-    /// Runs `body` alone.
+    /// Runs `body` while no other thread is inside the section.
     borrowing func callAsFunction<R>(_ body: () -> R) -> R {
         nonisolated(unsafe) var result: R?
         lock.withLock { _ in unsafe result = body() }

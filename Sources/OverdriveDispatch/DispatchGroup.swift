@@ -1,7 +1,7 @@
 public import Dispatch
 internal import OverdriveCore
 
-/// Counts work that is under way, so that somebody can wait for all of it; thin over `WaitGroup`.
+/// Counts unfinished work, so that a thread can wait for all of it. It wraps `WaitGroup`.
 ///
 ///     let group = DispatchGroup()
 ///     for file in files { queue.async(group: group) { convert(file) } }
@@ -9,30 +9,30 @@ internal import OverdriveCore
 public final class DispatchGroup: DispatchObject, @unchecked Sendable {
     let group = WaitGroup()
 
-    /// A group in which nothing is under way.
+    /// Creates an empty group.
     public override init() {}
 
-    /// Counts one piece of work that is not a queue's closure. It ends with ``leave()``.
+    /// Adds one unit of work that is not a closure of a queue. ``leave()`` removes it.
     public func enter() {
         group.enter()
     }
 
-    /// Ends what ``enter()`` began. Traps when nothing was entered.
+    /// Removes a unit of work added by ``enter()``. Traps if the group is empty.
     public func leave() {
         group.leave()
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until the group is empty.
     public func wait() {
         group.wait()
     }
 
-    /// Waits until nothing is under way, but no longer than until `timeout`.
+    /// Waits until the group is empty, but at most until `timeout`.
     public func wait(timeout: DispatchTime) -> DispatchTimeoutResult {
         wait(timeout.fromNow)
     }
 
-    /// Waits until nothing is under way, but no longer than until `timeout`.
+    /// Waits until the group is empty, but at most until `timeout`.
     public func wait(wallTimeout timeout: DispatchWallTime) -> DispatchTimeoutResult {
         wait(timeout.fromNow)
     }
@@ -45,17 +45,17 @@ public final class DispatchGroup: DispatchObject, @unchecked Sendable {
         return group.wait(timeout: limit).dispatched
     }
 
-    /// Submits `work` to `queue` once, when nothing is under way: at once if nothing is.
+    /// Submits `work` to `queue` once, when the group is empty; at once if it is empty now.
     public func notify(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], queue: DispatchQueue,
         execute work: @escaping () -> Void
     ) {
-        // The closure is handed from here to the queue, once.
+        // The closure is passed from this thread to the queue, which calls it once.
         nonisolated(unsafe) let work = queue.standIn?.around(work, flags) ?? work
         group.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
-    /// Submits `work` to `queue` once, when nothing is under way: at once if nothing is.
+    /// Submits `work` to `queue` once, when the group is empty; at once if it is empty now.
     public func notify(queue: DispatchQueue, work: DispatchWorkItem) {
         if queue.hasStandIn {
             notify(qos: work.qos, flags: work.flags, queue: queue) { work.perform() }

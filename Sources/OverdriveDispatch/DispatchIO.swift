@@ -1,23 +1,24 @@
 public import Dispatch
 public import Glibc
 
-/// A channel on a file: libdispatch reads and writes, our queues run the handlers, in its order.
+/// Reads and writes a file. libdispatch performs the operations, and Overdrive's queues run the handlers in the same
+/// order.
 ///
 ///     let log = DispatchIO(type: .stream, fileDescriptor: descriptor, queue: journal) { _ in close(descriptor) }
 ///     log.write(offset: 0, data: line, queue: journal) { isDone, left, error in … }
 ///
 /// - Threading: Safe from any thread.
-/// - Cost: libdispatch's, and one submission for each call of a handler.
+/// - Cost: The cost of libdispatch, and one submission for each call of a handler.
 public final class DispatchIO: DispatchObject, @unchecked Sendable {
     private let theirs: Dispatch.DispatchIO
-    /// Calls of the channel's handlers that have not returned. The cleanup handler waits for them.
+    /// Counts calls of the channel's handlers that have not returned. The cleanup handler waits for them.
     private let calls: DispatchGroup
 
-    /// How a channel reads: from front to end, or anywhere.
+    /// The access to the file: from front to end, or at any offset.
     public typealias StreamType = Dispatch.DispatchIO.StreamType
-    /// How a channel ends.
+    /// The options for closing a channel.
     public typealias CloseFlags = Dispatch.DispatchIO.CloseFlags
-    /// How strictly handlers are called at intervals.
+    /// The options for calling handlers at intervals.
     public typealias IntervalFlags = Dispatch.DispatchIO.IntervalFlags
 
     private init(_ theirs: Dispatch.DispatchIO, _ calls: DispatchGroup) {
@@ -25,8 +26,8 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         self.calls = calls
     }
 
-    /// A channel on a descriptor, which belongs to the channel until the cleanup handler is called, on `queue`. The cleanup
-    /// handler comes after the last call of a read or write handler has returned.
+    /// Creates a channel on a descriptor. The channel owns the descriptor until the cleanup handler is called on
+    /// `queue`, after all read and write handlers have returned.
     public convenience init(
         type: StreamType, fileDescriptor: Int32, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
@@ -37,12 +38,14 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
             }, calls)
     }
 
-    /// A channel on a file by its path, which is opened with the first read or write; nil when the path is not absolute.
+    /// Creates a channel on a file by its path. The first read or write opens the file. Returns nil if the path is
+    /// not absolute.
     public convenience init?(
         type: StreamType, path: UnsafePointer<Int8>, oflag: Int32, mode: mode_t, queue: DispatchQueue,
         cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
-        // libdispatch makes no channel for a relative path, and its Swift overlay does not notice.
+        // libdispatch makes no channel for a relative path, and its Swift overlay would not detect the missing
+        // object.
         guard unsafe path.pointee == UInt8(ascii: "/") else { return nil }
         let calls = DispatchGroup()
         let made: Dispatch.DispatchIO? = unsafe Dispatch.DispatchIO(
@@ -52,7 +55,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         self.init(made, calls)
     }
 
-    /// A channel on the file of another channel.
+    /// Creates a channel on the file of another channel.
     public convenience init(
         type: StreamType, io: DispatchIO, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
@@ -85,7 +88,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         }
     }
 
-    /// Reads `length` bytes from `offset` on; the handler is called as they come, and once with `done`.
+    /// Reads `length` bytes from `offset` on. The handler is called as data arrives, and once with `done`.
     public func read(
         offset: off_t, length: Int, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
@@ -96,7 +99,8 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         }
     }
 
-    /// Writes `data` at `offset`; the handler is called as it goes, with what is left, and once with `done`.
+    /// Writes `data` at `offset`. The handler is called during the operation with the remaining data, and once with
+    /// `done`.
     public func write(
         offset: off_t, data: DispatchData, queue: DispatchQueue,
         ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
@@ -107,55 +111,56 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         }
     }
 
-    /// At most so many bytes for each call of a handler.
+    /// Sets the largest number of bytes for each call of a handler.
     public func setLimit(highWater: Int) {
         theirs.setLimit(highWater: highWater)
     }
 
-    /// At least so many bytes for each call of a handler, but for the last.
+    /// Sets the smallest number of bytes for each call of a handler, except the last.
     public func setLimit(lowWater: Int) {
         theirs.setLimit(lowWater: lowWater)
     }
 
-    /// How often handlers are called although little has come.
+    /// Sets the interval at which handlers are called even if little data has arrived.
     public func setInterval(interval: DispatchTimeInterval, flags: IntervalFlags = []) {
         theirs.setInterval(interval: interval, flags: flags)
     }
 
-    /// No more reads and writes; with `.stop` those under way end too.
+    /// Closes the channel to further operations. With `.stop`, unfinished operations end too.
     public func close(flags: CloseFlags = []) {
         theirs.close(flags: flags)
     }
 
-    /// Runs `execute` between the operations asked for before and those after.
+    /// Runs `execute` after all earlier operations and before all later ones.
     public func barrier(execute: @escaping () -> Void) {
         theirs.barrier(execute: execute)
     }
 
-    /// Puts libdispatch's part of the channel, and the blocks of ``barrier(execute:)``, on another queue.
+    /// Sets the target of libdispatch's channel, and of the closures of ``barrier(execute:)``.
     public override func setTarget(queue: DispatchQueue) {
         theirs.setTarget(queue: queue.underlying)
     }
 
-    /// The channel's descriptor; -1 once it is closed.
+    /// The channel's descriptor; -1 once the channel is closed.
     public var fileDescriptor: Int32 { theirs.fileDescriptor }
 }
 
-/// Takes one operation's calls from libdispatch to a queue of ours, in their order.
+/// Forwards the handler calls of one operation from libdispatch to an Overdrive queue, in order.
 private struct Relay {
     private let target: DispatchQueue
     private let calls: DispatchGroup?
-    // One for all: handlers of one channel's operations are handed over in the order in which they end.
+    // All operations share this queue, so that handlers of a channel are forwarded in the order in which operations
+    // end.
     static let watching = Dispatch.DispatchQueue(label: "overdrive.watching.io")
 
     init(to target: DispatchQueue, countedBy calls: DispatchGroup? = nil) {
         self.calls = calls
-        // An operation's handler is called once at a time and in order, on a concurrent queue too.
+        // The handler of an operation is called one call at a time and in order, even on a concurrent queue.
         self.target = target.isConcurrent ? DispatchQueue(label: "overdrive.io", target: target) : target
     }
 
     func forward(_ work: @escaping () -> Void) {
-        // The closure is handed from here to the queue, once.
+        // The closure is passed from this thread to the queue, which calls it once.
         nonisolated(unsafe) let work = work
         target.async(group: calls) { unsafe work() }
     }

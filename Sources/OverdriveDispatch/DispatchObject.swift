@@ -1,19 +1,19 @@
-/// What queues, groups, semaphores, sources and channels have in common.
+/// The base class of queues, groups, semaphores, sources and channels.
 ///
-/// `suspend()` and `resume()` mean something for queues and sources; on the others they do nothing, as in Dispatch.
-// Its subclasses guard what they keep, each in its own way.
+/// `suspend()` and `resume()` affect queues and sources only, as in Dispatch.
+// Each subclass guards its own state.
 public class DispatchObject: @unchecked Sendable {
     init() {}
 
-    /// Puts an object that has not been activated on another queue.
+    /// Sets the target of an object that has not been activated.
     public func setTarget(queue: DispatchQueue) {}
 
-    /// Lets an object start that was made inactive. On one that is active it does nothing.
+    /// Starts an object that was created inactive. Has no effect on an active object.
     public func activate() {}
 
-    /// Keeps further closures from starting until ``resume()``. Calls nest.
+    /// Prevents further closures from starting until ``resume()``. Calls nest.
     public func suspend() {}
 
-    /// Takes one ``suspend()`` back.
+    /// Reverts one call of ``suspend()``.
     public func resume() {}
 }

@@ -4,11 +4,12 @@ internal import OverdriveCore
 public final class DispatchSpecificKey<T>: Sendable {
     let key = TaskQueue.SpecificKey<Kept<T>>()
 
-    /// A key that no queue has a value for.
+    /// Creates a key without values.
     public init() {}
 }
 
-/// A value as its queue keeps it. Dispatch lets any type be kept, and leaves to its user what closures do with it.
+/// A value of any type, stored by a queue. As in Dispatch, the program must ensure that its use from several threads
+/// is safe.
 struct Kept<T>: @unchecked Sendable {
     let value: T
 }
@@ -24,23 +25,23 @@ extension DispatchQueue {
         taskQueue.getSpecific(key: key.key)?.value
     }
 
-    /// The value for `key` of the queue whose closure the calling thread runs, or of what that one is on.
+    /// The value for `key` of the current queue, or of the nearest target that has one.
     public static func getSpecific<T>(key: DispatchSpecificKey<T>) -> T? {
         TaskQueue.getSpecific(key: key.key)?.value
     }
 }
 
-/// The place where a caller must be; see ``dispatchPrecondition(condition:)``.
+/// The queue on which a caller must or must not be; see ``dispatchPrecondition(condition:)``.
 public enum DispatchPredicate: Sendable {
-    /// In a closure of that queue, or of one that is on it.
+    /// In a closure of that queue, or of a queue that targets it.
     case onQueue(DispatchQueue)
-    /// There, and alone: as a barrier, or on a serial queue.
+    /// In a closure that runs alone: a barrier of that queue, or any closure of a serial queue.
     case onQueueAsBarrier(DispatchQueue)
-    /// Anywhere else.
+    /// Not in a closure of that queue.
     case notOnQueue(DispatchQueue)
 }
 
-/// Traps unless the caller is where `condition` says, in release builds too.
+/// Traps if `condition` does not hold, also in release builds.
 ///
 ///     dispatchPrecondition(condition: .onQueue(journal))
 ///
@@ -49,7 +50,7 @@ public func dispatchPrecondition(condition: @autoclosure () -> DispatchPredicate
     check(condition(), at: "")
 }
 
-/// The same for a caller that says which place in the source it checks.
+/// Traps if `condition` does not hold, with a source location for the message.
 public func dispatchPrecondition(
     condition: @autoclosure () -> DispatchPredicate, file: StaticString, line: UInt
 ) {
@@ -73,7 +74,7 @@ private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> 
 }
 
 extension DispatchQueue {
-    /// Whether the calling thread runs one of the queue's closures, or one of a queue on it, however deep.
+    /// Whether the calling thread runs a closure of the queue, or of a queue that directly or indirectly targets it.
     var isCurrent: Bool {
         taskQueue.isCurrent || standIn?.isCurrent == true || isShared && taskQueue.isUnderCurrent
     }

@@ -2,9 +2,9 @@ public import Dispatch
 public import OverdriveCore
 
 extension DispatchQueue {
-    /// Submits a closure and returns at once: the form that nearly all submissions have, which looks at no terms.
+    /// Submits a closure and returns at once. This form without options is the fastest.
     ///
-    /// - Parameter work: Runs once.
+    /// - Parameter work: The closure, which runs once.
     @preconcurrency
     public func async(execute work: __owned @escaping @Sendable () -> Void) {
         if let standIn {
@@ -16,13 +16,13 @@ extension DispatchQueue {
         }
     }
 
-    /// Submits a closure on terms and returns at once.
+    /// Submits a closure with options and returns at once.
     ///
     /// - Parameters:
-    ///   - group: Counts the closure until it is done.
-    ///   - qos: Raises the closure above the queue's own quality of service.
-    ///   - flags: `.barrier` and what else makes it differ from a plain submission.
-    ///   - work: Runs once.
+    ///   - group: The group that counts the closure until it has returned.
+    ///   - qos: The quality of service, if it is higher than the queue's.
+    ///   - flags: The options, such as `.barrier`.
+    ///   - work: The closure, which runs once.
     @preconcurrency
     public func async(
         group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
@@ -42,7 +42,7 @@ extension DispatchQueue {
         submit(workItem, group: nil)
     }
 
-    /// Submits an item that a group counts, and returns at once.
+    /// Submits an item and returns at once. The group counts the item until it has ended.
     public func async(group: DispatchGroup, execute workItem: DispatchWorkItem) {
         submit(workItem, group: group)
     }
@@ -59,17 +59,18 @@ extension DispatchQueue {
 
     /// Runs a closure in the queue's order while the caller waits, and returns its result.
     ///
-    /// - Parameter work: Runs on the calling thread, but for `main`'s.
-    /// - Throws: What `work` throws.
-    /// - Threading: On a serial queue's own closures it would wait for itself: it traps.
-    /// - Cost: What it costs on `TaskQueue`: the closure is specialised where it is written.
+    /// - Parameter work: The closure. It runs on the calling thread, except on `main`.
+    /// - Returns: The result of `work`.
+    /// - Throws: The error of `work`.
+    /// - Threading: Any thread. Traps in a closure of the same serial queue, which would wait for itself.
+    /// - Cost: The cost of `TaskQueue.sync`, which is specialised for the closure.
     @inlinable
     public func sync<T, E: Error>(execute work: () throws(E) -> T) throws(E) -> T {
         if hasStandIn { return try syncBesideStandIn([], work) }
         return try taskQueue.sync(execute: work)
     }
 
-    /// The same with flags: as a `.barrier` it runs alone on a concurrent queue too.
+    /// Runs a closure with options while the caller waits. A `.barrier` runs alone on a concurrent queue too.
     @inlinable
     public func sync<T, E: Error>(flags: DispatchWorkItemFlags, execute work: () throws(E) -> T) throws(E) -> T {
         if hasStandIn { return try syncBesideStandIn(flags, work) }
@@ -89,14 +90,15 @@ extension DispatchQueue {
         sync(flags: workItem.flags) { workItem.perform() }
     }
 
-    /// Runs `work` for each number below `iterations`, on several threads, and returns when all is done.
+    /// Calls `work` for each number below `iterations` on several threads, and returns after the last call.
     ///
     /// - Parameters:
-    ///   - iterations: How many; a negative number traps.
-    ///   - work: Called once for each number from 0, in no order, on several threads at once.
+    ///   - iterations: The number of calls. Traps if negative.
+    ///   - work: The closure. It is called once for each number from 0, concurrently and in no particular order.
     public static func concurrentPerform(iterations: Int, execute work: (Int) -> Void) {
         withoutActuallyEscaping(work) { work in
-            // Dispatch's shape does not say that it runs on several threads; its meaning does.
+            // Dispatch's signature is not `@Sendable`, but the documented behaviour calls the closure on several
+            // threads.
             nonisolated(unsafe) let work = work
             TaskQueue.concurrentPerform(iterations: iterations) { unsafe work($0) }
         }
@@ -104,13 +106,13 @@ extension DispatchQueue {
 
     // MARK: - Later
 
-    /// Submits a closure at a time of the machine's clock, which stops while the machine is suspended.
+    /// Submits a closure at a time of the monotonic clock, which stops while the machine is suspended.
     ///
     /// - Parameters:
-    ///   - deadline: When; a time that has passed is at once, `.distantFuture` never.
-    ///   - qos: As of ``async(group:qos:flags:execute:)``.
-    ///   - flags: As there.
-    ///   - work: Runs once.
+    ///   - deadline: The time. A past time submits at once, and `.distantFuture` never.
+    ///   - qos: The quality of service, if it is higher than the queue's.
+    ///   - flags: The options, such as `.barrier`.
+    ///   - work: The closure, which runs once.
     @preconcurrency
     public func asyncAfter(
         deadline: DispatchTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
@@ -124,9 +126,9 @@ extension DispatchQueue {
         taskQueue.timer(dueAt: deadline.due, qos: qos.asked, flags: flags.engine) { _ in body() }
     }
 
-    /// Submits an item at a time of the machine's clock.
+    /// Submits an item at a time of the monotonic clock.
     public func asyncAfter(deadline: DispatchTime, execute: DispatchWorkItem) {
-        // An item that is cancelled before its time ends there; one whose time comes is submitted like any other.
+        // An item cancelled before its time is not submitted. Otherwise the item is submitted like any other.
         guard let left = deadline.fromNow else { return }
         guard hasStandIn else {
             taskQueue.asyncAfter(left, execute: execute.item)
@@ -138,10 +140,10 @@ extension DispatchQueue {
     /// Submits a closure at a time of the wall clock. The timer follows changes of that clock.
     ///
     /// - Parameters:
-    ///   - wallDeadline: When; a time that has passed is at once, `.distantFuture` never.
-    ///   - qos: As of ``async(group:qos:flags:execute:)``.
-    ///   - flags: As there.
-    ///   - work: Runs once.
+    ///   - wallDeadline: The time. A past time submits at once, and `.distantFuture` never.
+    ///   - qos: The quality of service, if it is higher than the queue's.
+    ///   - flags: The options, such as `.barrier`.
+    ///   - work: The closure, which runs once.
     @preconcurrency
     public func asyncAfter(
         wallDeadline: DispatchWallTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
@@ -162,5 +164,5 @@ extension DispatchQueue {
     }
 }
 
-/// Where libdispatch tells of what it watches: nothing runs there but the handing over.
+/// The queue on which libdispatch reports events. Its closures only forward them.
 let watching = Dispatch.DispatchQueue(label: "overdrive.watching")

@@ -2,21 +2,21 @@ public import Dispatch
 internal import Synchronization
 public import OverdriveCore
 
-/// Dispatch's queue, run by Overdrive's workers.
+/// Replaces Dispatch's queue. Overdrive's workers run the closures.
 ///
 ///     let journal = DispatchQueue(label: "journal", qos: .utility)
 ///     journal.async { append(line) }
 ///
-/// It has Dispatch's shape, member by member, and is thin over ``taskQueue``. `main` is the process's main queue, which
-/// whatever runs the main thread runs.
+/// It has the same members as Dispatch's queue and wraps ``taskQueue``. `main` is the process's main queue, which the
+/// main thread's run loop serves.
 ///
-/// - Ordering: Dispatch's. A serial queue runs its closures one at a time, in order.
+/// - Ordering: The order of Dispatch: a serial queue runs its closures one at a time, in order.
 /// - Threading: Safe from any thread.
-/// - Cost: A submission costs what it costs on `TaskQueue`, and a few nanoseconds more; nothing is allocated for it.
+/// - Cost: A submission costs a few nanoseconds more than on `TaskQueue`, and allocates nothing.
 public final class DispatchQueue: DispatchObject, @unchecked Sendable {
-    /// The queue of the engine's that runs the closures: with it Overdrive's own calls go to the same queue.
+    /// The Overdrive queue that runs the closures. Overdrive's functions on it use the same queue.
     ///
-    /// ``main``'s plain closures go to the main queue itself and pass it by: they are in none of its counts.
+    /// Plain closures of ``main`` go directly to libdispatch's main queue, and are not counted here.
     public let taskQueue: TaskQueue
 
     /// The queue's name in reports and messages.
@@ -25,19 +25,19 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     /// The quality of service given at creation; `.unspecified` if none was given.
     public let qos: DispatchQoS
 
-    /// The queue of libdispatch's that its closures run on, where they do: the main queue's, one that somebody else
-    /// has made, or one on such a queue.
+    /// The libdispatch queue that runs the closures, if there is one. It is the main queue, a queue passed by the program,
+    /// or a queue that targets one of these.
     let foreign: Dispatch.DispatchQueue?
 
-    /// The main queue itself, in ``main`` alone: the engine knows the main thread, so plain closures take no detour.
+    /// libdispatch's main queue, in ``main`` only. Plain closures are submitted directly to it.
     let mainItself: Dispatch.DispatchQueue?
 
-    /// Shared by everybody: suspending it does nothing, as in Dispatch.
+    /// Whether the queue is a shared global queue, for which suspending has no effect, as in Dispatch.
     let isShared: Bool
 
     let isConcurrent: Bool
 
-    /// See ``underlying``, which makes it.
+    /// The bridged queue that ``underlying`` creates.
     let madeStandIn = Locked<StandIn?>(nil)
     let isStandInMade = Atomic(false)
 
@@ -51,27 +51,27 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
             self.rawValue = rawValue
         }
 
-        /// It runs its closures several at a time.
+        /// The queue runs several closures at a time.
         public static let concurrent = Attributes(rawValue: 2)
-        /// Nothing starts before ``DispatchQueue/activate()``.
+        /// No closure starts before ``DispatchQueue/activate()``.
         public static let initiallyInactive = Attributes(rawValue: 4)
     }
 
     /// The older names of the shared queues.
     public enum GlobalQueuePriority: Sendable {
-        /// That of `.userInitiated`.
+        /// The priority of `.userInitiated`.
         case high
-        /// That of `.default`.
+        /// The priority of `.default`.
         case `default`
-        /// That of `.utility`.
+        /// The priority of `.utility`.
         case low
-        /// That of `.background`.
+        /// The priority of `.background`.
         case background
     }
 
-    /// Means nothing on Linux, which has no autorelease pools.
+    /// Has no effect on Linux, which has no autorelease pools.
     public enum AutoreleaseFrequency: Sendable {
-        /// As the target has it.
+        /// The setting of the target.
         case inherit
         /// A pool for each closure.
         case workItem
@@ -79,14 +79,14 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         case never
     }
 
-    /// A queue: serial, unless its attributes say otherwise.
+    /// Creates a queue, which is serial unless its attributes say otherwise.
     ///
     /// - Parameters:
-    ///   - label: For reports and messages.
-    ///   - qos: How much its closures matter; `.unspecified`: as much as the target's, or the default.
-    ///   - attributes: Whether it is concurrent, and whether it waits for ``activate()``.
-    ///   - autoreleaseFrequency: Means nothing on Linux.
-    ///   - target: The queue that it is on: its order and limits hold too.
+    ///   - label: The name in reports and messages.
+    ///   - qos: The quality of service; `.unspecified` for the target's or the default.
+    ///   - attributes: Whether the queue is concurrent, and whether it waits for ``activate()``.
+    ///   - autoreleaseFrequency: Has no effect on Linux.
+    ///   - target: The queue in whose order and limits the closures run.
     public convenience init(
         label: String, qos: DispatchQoS = .unspecified, attributes: Attributes = [],
         autoreleaseFrequency: AutoreleaseFrequency = .inherit, target: DispatchQueue? = nil
@@ -103,7 +103,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
                 isInactive: isInactive)
             return
         }
-        // On a shared queue there is no order to take over: its quality of service is all there is.
+        // A shared target has no order or limit; only its quality of service matters.
         let asked = qos.asked ?? target?.taskQueue.qos
         let queue: TaskQueue
         if let target, !target.isShared {
@@ -117,8 +117,8 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
                 ? .concurrent(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
                 : .serial(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
         }
-        // As in Dispatch: the queue's own quality of service chooses the shared queue, and is told that one's where it has none.
-        // A concurrent queue without a target is on the shared queue of its quality of service.
+        // As in Dispatch, the queue's quality of service selects the shared queue. If the queue has none, it reports
+        // the target's. A concurrent queue without a target is on the shared queue of its quality of service.
         if target?.isShared == true || target == nil && isConcurrent {
             queue.standOn(shared: .global(qos: asked ?? .default))
         }
@@ -126,23 +126,23 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         self.init(queue, label: label, qos: told, isConcurrent: isConcurrent, isInactive: isInactive)
     }
 
-    /// A queue whose closures run on one of the engine's, as on a scheduler of one's own.
+    /// Creates a queue whose closures run on a `TaskQueue`, for example of a separate scheduler.
     ///
     ///     let queue = DispatchQueue(taskQueue: .serial(label: "render", scheduler: renderers))
     ///
-    /// - Parameter queue: Where closures run. Its order, limit and suspension hold.
+    /// - Parameter queue: The queue that runs the closures. Its order, limit and suspension apply.
     public convenience init(taskQueue queue: TaskQueue) {
         self.init(
             queue, label: queue.label, qos: .unspecified, isConcurrent: queue.maxConcurrentTaskCount != 1,
             isInactive: !queue.isActive)
     }
 
-    /// A queue whose closures run on a queue of libdispatch's, for code that shares one with this program.
+    /// Creates a queue whose closures run on a libdispatch queue, for code that shares one.
     ///
     ///     let delegate = DispatchQueue(underlying: connection.workQueue)
     ///
-    /// - Parameter queue: Where closures run, in its order.
-    /// - Cost: A submission costs libdispatch's and one allocation.
+    /// - Parameter queue: The libdispatch queue, which also decides the order.
+    /// - Cost: A submission costs one allocation more than in libdispatch.
     public convenience init(underlying queue: Dispatch.DispatchQueue) {
         self.init(
             TaskQueue(dispatching: queue), label: queue.label, qos: queue.qos, isConcurrent: true, foreign: queue)
@@ -178,12 +178,12 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         .main, label: "com.apple.main-thread", qos: .unspecified, isConcurrent: false,
         foreign: Dispatch.DispatchQueue.main, mainItself: Dispatch.DispatchQueue.main)
 
-    /// The shared concurrent queue of one quality of service.
+    /// Returns the shared concurrent queue of a quality of service.
     public static func global(qos: DispatchQoS.QoSClass = .default) -> DispatchQueue {
         globals[Int((qos.band ?? .default).rawValue)]
     }
 
-    /// The shared concurrent queue by its older name.
+    /// Returns the shared concurrent queue with an older name.
     public static func global(priority: GlobalQueuePriority) -> DispatchQueue {
         switch priority {
         case .high: global(qos: .userInitiated)
@@ -209,22 +209,23 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     private let isActivated: Atomic<Bool>
 
-    /// Lets a queue start that was made with `.initiallyInactive`. On one that is active it does nothing.
+    /// Starts a queue that was created with `.initiallyInactive`. Has no effect on an active queue.
     public override func activate() {
         guard !isActivated.exchange(true, ordering: .acquiringAndReleasing) else { return }
         foreign?.activate()
         taskQueue.activate()
     }
 
-    /// Keeps further closures from starting until ``resume()``. Calls nest; running closures continue. On a shared
-    /// queue it does nothing.
+    /// Prevents further closures from starting until ``resume()``. Calls nest, and running closures continue. Has no
+    /// effect on a shared queue.
     public override func suspend() {
         guard !isShared else { return }
         suspensions.add(1, ordering: .acquiringAndReleasing)
         if let foreign { foreign.suspend() } else { taskQueue.suspend() }
     }
 
-    /// Takes one ``suspend()`` back. Traps when there is none; a queue that was made inactive needs ``activate()``.
+    /// Reverts one call of ``suspend()``. Traps if the queue is not suspended. A queue that was created inactive
+    /// needs ``activate()``.
     public override func resume() {
         guard !isShared else { return }
         var count = suspensions.load(ordering: .acquiring)
@@ -240,8 +241,8 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         trap("DispatchQueue.resume(): the queue is not suspended (\"\(label)\"). Call it once for each suspend().")
     }
 
-    /// Puts an inactive queue on another one. Traps on an active queue, and for a target that runs on libdispatch
-    /// (`main`, and queues on it): give this `target` when the queue is made.
+    /// Sets the target of an inactive queue. Traps on an active queue, and for a target that runs on libdispatch,
+    /// such as `main`. Pass those targets to the initializer.
     public override func setTarget(queue: DispatchQueue) {
         guard !isActivated.load(ordering: .acquiring) else {
             trap(
@@ -263,7 +264,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 }
 
 extension DispatchQueue: Hashable {
-    /// A queue is itself alone.
+    /// Returns whether both are the same object.
     public static func == (a: DispatchQueue, b: DispatchQueue) -> Bool { a === b }
 
     public func hash(into hasher: inout Hasher) {

@@ -1,7 +1,7 @@
 public import Dispatch
 internal import OverdriveCore
 
-/// A number of permits, handed to whoever has waited longest; thin over `CountingSemaphore`.
+/// Counts permits and gives each to the thread that has waited longest. It wraps `CountingSemaphore`.
 ///
 ///     let done = DispatchSemaphore(value: 0)
 ///     load { done.signal() }
@@ -9,31 +9,31 @@ internal import OverdriveCore
 public final class DispatchSemaphore: DispatchObject, @unchecked Sendable {
     private let semaphore: CountingSemaphore
 
-    /// A semaphore with `value` permits, 0 or more; a negative number traps.
+    /// Creates a semaphore with a number of permits. Traps if it is negative.
     public init(value: Int) {
         if value < 0 { trap("DispatchSemaphore(value:): negative number (\(value)). Choose 0 or more.") }
         semaphore = CountingSemaphore(value: value)
     }
 
-    /// Gives a permit.
+    /// Adds a permit.
     ///
-    /// - Returns: 0, or something else when somebody waited for it.
+    /// - Returns: 0 if no thread waited; otherwise another number.
     @discardableResult
     public func signal() -> Int {
         semaphore.signal() ? 1 : 0
     }
 
-    /// Takes a permit, waiting for one.
+    /// Waits for a permit and takes it.
     public func wait() {
         semaphore.wait()
     }
 
-    /// Takes a permit, waiting for one until `timeout`.
+    /// Waits for a permit, but at most until `timeout`, and takes it.
     public func wait(timeout: DispatchTime) -> DispatchTimeoutResult {
         wait(timeout.fromNow)
     }
 
-    /// Takes a permit, waiting for one until `wallTimeout`.
+    /// Waits for a permit, but at most until `wallTimeout`, and takes it.
     public func wait(wallTimeout: DispatchWallTime) -> DispatchTimeoutResult {
         wait(wallTimeout.fromNow)
     }

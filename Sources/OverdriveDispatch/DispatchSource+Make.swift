@@ -4,11 +4,11 @@ internal import Glibc
 internal import OverdriveCore
 
 extension DispatchSource {
-    /// Tells that a descriptor can be read, for as long as it can.
+    /// Creates a source with an event while a descriptor is readable.
     ///
     /// - Parameters:
-    ///   - fileDescriptor: What to watch. It stays open until the cancel handler is called.
-    ///   - queue: Where the handlers run; nil: a shared one.
+    ///   - fileDescriptor: The descriptor to watch. Keep it open until the cancel handler is called.
+    ///   - queue: The queue that runs the handlers; nil for a shared one.
     public static func makeReadSource(
         fileDescriptor: Int32, queue: DispatchQueue? = nil
     ) -> any DispatchSourceRead {
@@ -17,11 +17,11 @@ extension DispatchSource {
             SourceCore(on: queue, handle: UInt(bitPattern: Int(fileDescriptor)), watch: SourceWatch(theirs, isLevel: true)))
     }
 
-    /// Tells that a descriptor can be written, for as long as it can.
+    /// Creates a source with an event while a descriptor is writable.
     ///
     /// - Parameters:
-    ///   - fileDescriptor: What to watch. It stays open until the cancel handler is called.
-    ///   - queue: Where the handlers run; nil: a shared one.
+    ///   - fileDescriptor: The descriptor to watch. Keep it open until the cancel handler is called.
+    ///   - queue: The queue that runs the handlers; nil for a shared one.
     public static func makeWriteSource(
         fileDescriptor: Int32, queue: DispatchQueue? = nil
     ) -> any DispatchSourceWrite {
@@ -30,7 +30,7 @@ extension DispatchSource {
             SourceCore(on: queue, handle: UInt(bitPattern: Int(fileDescriptor)), watch: SourceWatch(theirs, isLevel: true)))
     }
 
-    /// Tells that a signal came, which the program must ignore otherwise: `signal(SIGHUP, SIG_IGN)`.
+    /// Creates a source with an event for each signal. The program must ignore the signal: `signal(SIGHUP, SIG_IGN)`.
     public static func makeSignalSource(
         signal: Int32, queue: DispatchQueue? = nil
     ) -> any DispatchSourceSignal {
@@ -38,13 +38,13 @@ extension DispatchSource {
         return DispatchSource(SourceCore(on: queue, handle: UInt(signal), watch: SourceWatch(theirs)))
     }
 
-    /// Tells once that a process has ended. Dispatch has no such source on Linux; this one watches a descriptor of the
-    /// process.
+    /// Creates a source with one event, when a process has ended. Dispatch has none on Linux; this source watches a
+    /// process descriptor.
     ///
     /// - Parameters:
-    ///   - identifier: The process. If it does not exist, it counts as ended.
-    ///   - eventMask: Only `.exit` can be watched.
-    ///   - queue: Where the handlers run; nil: a shared one.
+    ///   - identifier: The process. A process that does not exist counts as ended.
+    ///   - eventMask: The events to watch. Only `.exit` is possible.
+    ///   - queue: The queue that runs the handlers; nil for a shared one.
     public static func makeProcessSource(
         identifier: Int32, eventMask: ProcessEvent, queue: DispatchQueue? = nil
     ) -> any DispatchSourceProcess {
@@ -63,32 +63,32 @@ extension DispatchSource {
         return DispatchSource(SourceCore(on: queue, handle: handle, mask: eventMask.rawValue, watch: watch))
     }
 
-    /// Tells the sum of what ``add(data:)`` was given since the last time.
+    /// Creates a source whose data is the sum of the values passed to ``add(data:)`` since the last event.
     public static func makeUserDataAddSource(queue: DispatchQueue? = nil) -> any DispatchSourceUserDataAdd {
         DispatchSource(SourceCore(on: queue))
     }
 
-    /// Tells all bits that ``or(data:)`` was given since the last time.
+    /// Creates a source whose data is the union of the bits passed to ``or(data:)`` since the last event.
     public static func makeUserDataOrSource(queue: DispatchQueue? = nil) -> any DispatchSourceUserDataOr {
         DispatchSource(SourceCore(on: queue))
     }
 
-    /// Tells the last number that ``replace(data:)`` was given.
+    /// Creates a source whose data is the last value passed to ``replace(data:)``.
     public static func makeUserDataReplaceSource(queue: DispatchQueue? = nil) -> any DispatchSourceUserDataReplace {
         DispatchSource(SourceCore(on: queue))
     }
 
-    /// Adds to what the handler will be told; 0 tells nothing.
+    /// Adds a value to the data of the next event. The value 0 has no effect.
     public func add(data: UInt) {
         core.merge(data, by: &+)
     }
 
-    /// Adds bits to what the handler will be told; 0 tells nothing.
+    /// Adds bits to the data of the next event. The value 0 has no effect.
     public func or(data: UInt) {
         core.merge(data, by: |)
     }
 
-    /// The data for the handler, in place of the collected data; 0 calls no handler.
+    /// Replaces the data of the next event. The value 0 causes no event.
     public func replace(data: UInt) {
         core.merge(data) { _, new in new }
     }

@@ -1,21 +1,21 @@
 public import Dispatch
 internal import OverdriveCore
 
-/// The handlers of a source.
+/// The type of a source's handlers.
 public typealias DispatchSourceHandler = () -> Void
 
-/// Something that happens again and again, and the handlers that are told, on a queue of ours, in its order.
+/// Calls handlers on a queue when a timer is due, a descriptor is ready, a signal arrives or a process ends.
 ///
 ///     let timer = DispatchSource.makeTimerSource(queue: journal)
 ///     timer.setEventHandler { flush() }
 ///     timer.schedule(deadline: .now() + 1, repeating: 1)
 ///     timer.activate()
 ///
-/// Timers are Overdrive's own. Descriptors, signals and processes are watched by libdispatch. Events that come while the handler runs, or while the source or its queue is suspended, are told as one, with
-/// ``data`` as their sum.
+/// Overdrive implements timers. libdispatch watches descriptors, signals and processes. Events during a running
+/// handler or a suspension are combined into one event, and ``data`` is their sum.
 ///
-/// - Ordering: A source's handlers never run at the same time, on a concurrent queue either. The cancel handler is the
-///   last.
+/// - Ordering: Handlers of one source never run concurrently, even on a concurrent queue. The cancel handler is the
+///   last one.
 /// - Threading: Safe from any thread.
 public final class DispatchSource: DispatchObject, @unchecked Sendable {
     let core: SourceCore
@@ -28,7 +28,7 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
         core.release()
     }
 
-    /// How exactly a timer keeps its times.
+    /// The exactness of a timer.
     public typealias TimerFlags = Dispatch.DispatchSource.TimerFlags
 
     /// The changes of a file that can be watched; on Linux no source watches files.
@@ -42,14 +42,14 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
             self.rawValue = rawValue
         }
 
-        /// It has ended.
+        /// The process has ended.
         public static let exit = ProcessEvent(rawValue: 0x8000_0000)
     }
 
     /// The watched descriptor, signal or process; 0 for other sources.
     public var handle: UInt { core.handle }
 
-    /// The events that a process source asks for; 0 for the others.
+    /// The events that a process source watches; 0 for other sources.
     public var mask: UInt { core.mask }
 
     /// The data of the last event: the number of due times, the sum of added numbers, the readable bytes, or the
@@ -59,12 +59,12 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
     /// Whether ``cancel()`` was called.
     public var isCancelled: Bool { core.isCancelled }
 
-    /// Ends the source: only the cancel handler runs from now on.
+    /// Cancels the source. From then on only the cancel handler runs.
     public func cancel() {
         core.cancel()
     }
 
-    /// Lets a new source start. On one that is active it does nothing.
+    /// Starts a new source. Has no effect on an active source.
     public override func activate() {
         core.activate()
     }
@@ -74,12 +74,12 @@ public final class DispatchSource: DispatchObject, @unchecked Sendable {
         core.suspend()
     }
 
-    /// Takes one ``suspend()`` back, or lets a new source start. Traps where there is neither.
+    /// Reverts one call of ``suspend()``, or starts a new source. Traps if neither applies.
     public override func resume() {
         core.resume()
     }
 
-    /// Has handlers called on another queue.
+    /// Sets the queue that runs the handlers.
     public override func setTarget(queue: DispatchQueue) {
         core.setQueue(queue)
     }

@@ -1,7 +1,7 @@
 public import Dispatch
 internal import OverdriveCore
 
-/// A closure that can be cancelled, waited for and told of; thin over `WorkItem`.
+/// Wraps a closure that can be cancelled, waited for and followed by a notification. It wraps `WorkItem`.
 ///
 ///     let search = DispatchWorkItem { show(index.matches(for: text)) }
 ///     queue.asyncAfter(deadline: .now() + 0.3, execute: search)
@@ -11,14 +11,14 @@ public final class DispatchWorkItem: @unchecked Sendable {
     let qos: DispatchQoS
     let flags: DispatchWorkItemFlags
 
-    /// An item that runs `block`, once for each submission.
+    /// Creates an item that runs `block` once for each submission.
     ///
     /// - Parameters:
-    ///   - qos: Raises it above the quality of service of the queue that it is submitted to.
-    ///   - flags: How it is submitted.
-    ///   - block: What to run.
+    ///   - qos: The quality of service, if it is higher than the queue's.
+    ///   - flags: The options of a submission.
+    ///   - block: The closure.
     public init(qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], block: @escaping () -> Void) {
-        // Dispatch's shape does not say that another thread runs it; its meaning does.
+        // Dispatch's signature is not `@Sendable`, but another thread may run the closure.
         nonisolated(unsafe) let block = block
         self.qos = qos
         self.flags = flags
@@ -53,17 +53,17 @@ public final class DispatchWorkItem: @unchecked Sendable {
         return item.wait(timeout: limit).dispatched
     }
 
-    /// Submits `execute` to `queue` when the item has ended: at once if it has.
+    /// Submits `execute` to `queue` when the item has ended; at once if it has ended.
     public func notify(
         qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], queue: DispatchQueue,
         execute: @escaping () -> Void
     ) {
-        // The closure is handed from here to the queue, once.
+        // The closure is passed from this thread to the queue, which calls it once.
         nonisolated(unsafe) let work = queue.standIn?.around(execute, flags) ?? execute
         item.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
-    /// Submits `execute` to `queue` when this one has ended: at once if it has.
+    /// Submits `execute` to `queue` when this item has ended; at once if it has ended.
     public func notify(queue: DispatchQueue, execute: DispatchWorkItem) {
         if queue.hasStandIn {
             notify(qos: execute.qos, flags: execute.flags, queue: queue) { execute.perform() }
@@ -72,7 +72,7 @@ public final class DispatchWorkItem: @unchecked Sendable {
         }
     }
 
-    /// Cancels the item: no run begins from now on; one that is under way is told by ``isCancelled``.
+    /// Cancels the item. No later run begins; a running block can read ``isCancelled``.
     public func cancel() {
         item.cancel()
     }

@@ -1,18 +1,20 @@
 public import Foundation
 internal import OverdriveCore
 
-/// A piece of work with dependencies, a priority and a state, for an ``OperationQueue``; subclassable as Foundation's.
+/// A unit of work with dependencies, a priority and a state, for an ``OperationQueue``. Subclass it as Foundation's
+/// type.
 ///
 ///     final class Download: Operation, @unchecked Sendable {
 ///         override func main() { if !isCancelled { fetch() } }
 ///     }
 ///
-/// An asynchronous subclass overrides ``start()``, ``isExecuting`` and ``isFinished``, and announces their changes with
-/// ``willChangeValue(forKey:)`` and ``didChangeValue(forKey:)``. One that starts late overrides ``isReady`` and announces it.
+/// An asynchronous subclass overrides ``start()``, ``isExecuting`` and ``isFinished``, and announces their changes
+/// with ``willChangeValue(forKey:)`` and ``didChangeValue(forKey:)``. An operation with its own readiness overrides
+/// ``isReady`` and announces its changes.
 ///
-/// - Ordering: What an operation did is visible to those that depend on it, to its completion block and to who waits.
+/// - Ordering: The writes of an operation are visible to its dependents, its completion block and its waiters.
 /// - Threading: Safe from any thread.
-// All variables change in the section. Nothing that can be overridden is called in it.
+// The section guards all variables. No overridable function is called inside the section.
 open class Operation: NSObject, @unchecked Sendable {
     private enum Stage: Int {
         case new, waiting, starting, executing, finished
@@ -24,7 +26,7 @@ open class Operation: NSObject, @unchecked Sendable {
     private var needed: [ObjectIdentifier: Dependency] = [:]
     private var missing: Set<ObjectIdentifier> = []
     private var dependents: [ObjectIdentifier: Dependent] = [:]
-    /// Numbers dependencies and dependents in the order of adding.
+    /// The next number for a dependency or dependent, in the order of additions.
     private var nextNumber = 0
     /// Whether ``start()`` of this class called ``main()``.
     private var ranMain = false
@@ -40,19 +42,19 @@ open class Operation: NSObject, @unchecked Sendable {
         let operation: Operation
     }
 
-    /// A dependent keeps its dependencies; a dependency does not keep its dependents.
+    /// A dependent retains its dependencies. A dependency does not retain its dependents.
     private struct Dependent {
         let number: Int
         weak var operation: Operation?
     }
 
-    /// In what order a queue starts operations that are ready.
+    /// The order in which a queue starts ready operations.
     public enum QueuePriority: Int, Sendable {
         /// After all others.
         case veryLow = -8
         /// After `normal` ones.
         case low = -4
-        /// Makes an operation with default settings.
+        /// The default priority.
         case normal = 0
         /// Before `normal` ones.
         case high = 4
@@ -60,12 +62,12 @@ open class Operation: NSObject, @unchecked Sendable {
         case veryHigh = 8
     }
 
-    /// An operation that does nothing until a subclass says what.
+    /// Creates an operation. A subclass defines its work.
     public override init() {}
 
     // MARK: - What subclasses override
 
-    /// Does the work. The operation finishes when this returns.
+    /// Does the work. The operation finishes when this function returns.
     open func main() {}
 
     /// Starts the operation: calls ``main()`` unless it was cancelled, and finishes.
@@ -98,8 +100,8 @@ open class Operation: NSObject, @unchecked Sendable {
         finish()
     }
 
-    /// Tells the operation to stop. One that has not started becomes ready, never runs ``main()``, and finishes at its
-    /// turn; one that runs finds ``isCancelled`` true.
+    /// Asks the operation to stop. If it has not started, it becomes ready and finishes at its turn without
+    /// ``main()``. If it runs, ``isCancelled`` becomes true.
     open func cancel() {
         guard !isFinished else { return }
         let queue = section {
@@ -113,22 +115,22 @@ open class Operation: NSObject, @unchecked Sendable {
     /// Whether ``cancel()`` was called.
     open var isCancelled: Bool { section { cancelled } }
 
-    /// Whether it has started and not finished.
+    /// Whether the operation has started and has not finished.
     open var isExecuting: Bool { section { stage == .executing } }
 
-    /// Whether the operation has finished or was cancelled.
+    /// Whether the operation has finished, including after a cancel.
     open var isFinished: Bool { section { stage == .finished } }
 
     /// Whether ``start()`` returns before the work is done.
     open var isAsynchronous: Bool { false }
 
-    /// Whether it may start: its dependencies have finished, or it was cancelled.
+    /// Whether the operation may start: its dependencies have finished, or it was cancelled.
     open var isReady: Bool { section { missing.isEmpty } }
 
     // MARK: - Dependencies
 
-    /// Has this operation start only after `op` has finished, in whatever queue that is. Circles are allowed and wait
-    /// until one in them is cancelled; an operation that would wait for itself traps.
+    /// Makes this operation start only after `op` has finished, in any queue. Operations in a cycle wait until one of
+    /// them is cancelled. Traps if `op` is this operation.
     open func addDependency(_ op: Operation) {
         if op === self {
             trap("Operation.addDependency(_:): the operation would wait for itself (\(self)). Choose another dependency.")
@@ -151,15 +153,15 @@ open class Operation: NSObject, @unchecked Sendable {
         if isOver { dependencyIsOver(op) }
     }
 
-    /// Has this operation wait for `op` no longer.
+    /// Removes a dependency.
     open func removeDependency(_ op: Operation) {
-        // The section is left before the removed references go: a deinitialiser may run.
+        // Removed references are released after the section, because a deinitialiser may run.
         _ = op.section { op.dependents.removeValue(forKey: ObjectIdentifier(self)) }
         _ = section { needed.removeValue(forKey: ObjectIdentifier(op)) }
         dependencyIsOver(op)
     }
 
-    /// The dependencies, present and past, in the order in which they were added.
+    /// The dependencies, finished ones included, in the order in which they were added.
     open var dependencies: [Operation] {
         section { needed }.values.sorted { $0.number < $1.number }.map(\.operation)
     }
@@ -174,7 +176,7 @@ open class Operation: NSObject, @unchecked Sendable {
 
     // MARK: - What it is like
 
-    /// In what order its queue starts it among those that are ready. It may change while it waits.
+    /// The priority among the ready operations of a queue. It may change while the operation waits.
     open var queuePriority: QueuePriority {
         get { section { priority } }
         set {
@@ -186,17 +188,17 @@ open class Operation: NSObject, @unchecked Sendable {
         }
     }
 
-    /// How much it matters.
+    /// The quality of service.
     open var qualityOfService: QualityOfService {
         get { section { quality ?? .default } }
         set { section { quality = newValue } }
     }
 
-    /// What it was told, and not what it has by default.
+    /// The quality of service that the program has set; nil if it has set none.
     var givenQuality: QualityOfService? { section { quality } }
 
-    /// The closure to call when the operation has finished, cancelled or not, on a shared queue. It is called once
-    /// and then released.
+    /// The closure to call on a shared queue when the operation has finished or was cancelled. It is called once and
+    /// then released.
     @preconcurrency
     open var completionBlock: (@Sendable () -> Void)? {
         get { section { completion } }
@@ -211,7 +213,7 @@ open class Operation: NSObject, @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Waits until it has finished. On a worker, another one takes its place.
+    /// Waits until the operation has finished. A spare replaces a blocked worker.
     @available(*, noasync, message: "it blocks the thread: use completionBlock")
     open func waitUntilFinished() {
         let waiters: WaitGroup? = section {
@@ -227,10 +229,10 @@ open class Operation: NSObject, @unchecked Sendable {
 
     // MARK: - Announcements
 
-    /// Announces a change; only what comes after it counts.
+    /// Announces a change. It has no effect; only ``didChangeValue(forKey:)`` has one.
     open func willChangeValue(forKey key: String) {}
 
-    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed, and has the queue look.
+    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed. The queue then reads the property.
     open func didChangeValue(forKey key: String) {
         switch key {
         case "isFinished", "finished":
@@ -242,10 +244,10 @@ open class Operation: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Announces a change; only what comes after it counts.
+    /// Announces a change. It has no effect.
     public func willChangeValue<Value>(for keyPath: KeyPath<Operation, Value>) {}
 
-    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed, and has the queue look.
+    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed. The queue then reads the property.
     public func didChangeValue<Value>(for keyPath: KeyPath<Operation, Value>) {
         switch keyPath {
         case \Operation.isFinished: didChangeValue(forKey: "isFinished")
@@ -256,7 +258,7 @@ open class Operation: NSObject, @unchecked Sendable {
 
     // MARK: - The queue's side
 
-    /// Puts it into a queue, which keeps it until it has finished.
+    /// Adds the operation to a queue, which retains it until it has finished.
     func enter(_ new: OperationQueue) {
         section {
             guard stage == .new, queue == nil else {
@@ -269,7 +271,7 @@ open class Operation: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Its turn has come.
+    /// Starts the operation, when its turn in the queue has come.
     func startInQueue() {
         let begins = section {
             guard stage == .waiting else { return false }
@@ -278,12 +280,12 @@ open class Operation: NSObject, @unchecked Sendable {
         }
         guard begins else { return }
         start()
-        // An overridden start() may have finished the work and announced nothing.
+        // An overridden start() may have finished the work without an announcement.
         if isFinished { finish() }
     }
 
-    /// The first time: what depends on it becomes ready, and who waits is told, also who comes meanwhile, when its queue has it no
-    /// more.
+    /// Finishes the operation; only the first call has an effect. Releases the dependents, leaves the queue, and then
+    /// wakes the waiters.
     private func finish() {
         var dependents: [ObjectIdentifier: Dependent] = [:]
         var completion: (@Sendable () -> Void)?
@@ -308,7 +310,7 @@ open class Operation: NSObject, @unchecked Sendable {
     }
 }
 
-/// Overdrive's `Cancellation.isRequested` answers in ``Operation/main()`` for the operation.
+/// `Cancellation.isRequested` returns the operation's state inside ``Operation/main()``.
 extension Operation: CurrentWork {
     package var isRequested: Bool { isCancelled }
 }

@@ -1,18 +1,22 @@
+// Owns the order in which an operation queue starts operations. OperationQueue calls it under its lock. It never
+// starts an operation.
+
 internal import Foundation
 
-/// Which operations a queue has, and in what order they may start: the bookkeeping, without a lock.
+/// The operations of a queue and the order in which they may start. It has no lock.
 ///
-/// Barriers part the operations into stretches. Only what is in the first stretch may start; when that is empty its
-/// barrier runs, and the next stretch is the first.
+/// Barriers divide the operations into stretches. Only operations of the first stretch may start. When the stretch is
+/// empty, its barrier runs, and the next stretch becomes the first.
 struct OperationPlan {
     private struct Entry {
         let operation: Operation
         let number: Int
         let stretch: Int
         var priority: Operation.QueuePriority
-        /// Where it stands among those of its priority: its number, or a later one if its priority has changed.
+        /// The position among operations of equal priority: the number, or a later number if the priority has
+        /// changed.
         var position: Int
-        /// In the stretch's ready operations; nil: not ready.
+        /// The stamp in the stretch's ready operations; nil if the operation is not ready.
         var stamp: Int?
         var hasStarted = false
     }
@@ -24,13 +28,13 @@ struct OperationPlan {
     }
 
     private var entries: [ObjectIdentifier: Entry] = [:]
-    /// By their numbers, from the first to the last.
+    /// The stretches by number, from `firstStretch` to `lastStretch`.
     private var stretches = [0: Stretch()]
     private var firstStretch = 0
     private var lastStretch = 0
     private var nextNumber = 0
     private var running = 0
-    /// Starts that are submitted and have not looked for their operation yet.
+    /// The number of submitted starts that have not yet taken an operation.
     private var starts = 0
     private var barrierRuns = false
 
@@ -55,7 +59,7 @@ struct OperationPlan {
         stretches[lastStretch] = Stretch()
     }
 
-    /// Barriers that have not begun run nothing any more.
+    /// Replaces the barriers that have not begun by empty ones.
     mutating func dropBarriers() {
         for number in firstStretch..<lastStretch { stretches[number]?.barrier = {} }
     }
@@ -67,7 +71,7 @@ struct OperationPlan {
         entries[ObjectIdentifier(op)] = entry
     }
 
-    /// An operation that ``takeBest(limit:)`` gave out cannot start yet.
+    /// Returns an operation from ``takeBest(limit:)`` that cannot start yet.
     mutating func isNotReady(_ op: Operation) {
         guard entries[ObjectIdentifier(op)]?.hasStarted == true else { return }
         running -= 1
@@ -75,7 +79,7 @@ struct OperationPlan {
         entries[ObjectIdentifier(op)]?.stamp = nil
     }
 
-    /// The operation goes behind the others of its new priority, ready or not.
+    /// Moves the operation behind the others of its new priority, ready or not.
     mutating func setPriority(of op: Operation, _ priority: Operation.QueuePriority) {
         guard var entry = entries[ObjectIdentifier(op)], !entry.hasStarted, entry.priority != priority else { return }
         entry.priority = priority
@@ -88,7 +92,7 @@ struct OperationPlan {
         entries[ObjectIdentifier(op)] = entry
     }
 
-    /// The operation has finished, perhaps without having been started.
+    /// Removes a finished operation, which may not have been started.
     mutating func remove(_ op: Operation) {
         guard let entry = entries.removeValue(forKey: ObjectIdentifier(op)) else { return }
         stretches[entry.stretch]?.unfinished -= 1
@@ -101,7 +105,7 @@ struct OperationPlan {
 
     // MARK: - Starting
 
-    /// How many more starts are to be submitted.
+    /// Returns the number of starts to submit, and counts them.
     mutating func takeStarts(limit: Int) -> Int {
         let new = max(0, min(stretches[firstStretch]?.ready.count ?? 0, limit - running) - starts)
         starts += new
@@ -112,7 +116,7 @@ struct OperationPlan {
         starts -= 1
     }
 
-    /// The operation that is to run now.
+    /// Takes the operation to run now; nil if there is none.
     mutating func takeBest(limit: Int) -> Operation? {
         guard running < limit, let op = stretches[firstStretch]?.ready.takeFirst() else { return nil }
         running += 1
@@ -120,10 +124,10 @@ struct OperationPlan {
         return op
     }
 
-    /// What the next start should be submitted as.
+    /// The quality of service for the next start.
     var bestQuality: QualityOfService? { stretches[firstStretch]?.ready.first?.givenQuality }
 
-    /// The barrier whose time has come.
+    /// Takes the barrier that may run now; nil if there is none.
     mutating func takeBarrier() -> (@Sendable () -> Void)? {
         guard !barrierRuns, let first = stretches[firstStretch], first.unfinished == 0, let barrier = first.barrier
         else { return nil }
@@ -138,10 +142,10 @@ struct OperationPlan {
     }
 }
 
-/// Operations that may start, by priority and then by position: a binary heap.
+/// The ready operations by priority and then by position, in a binary heap.
 ///
-/// A removed operation stays in the heap, without its stamp among the live ones, until it comes to the top. The top is
-/// always live.
+/// A removed operation remains in the heap until it reaches the top, but its stamp leaves `live`. The top is always
+/// live.
 struct ReadyOperations {
     private struct Entry {
         let operation: Operation
@@ -162,7 +166,7 @@ struct ReadyOperations {
 
     var first: Operation? { heap.first?.operation }
 
-    /// Returns the stamp by which ``remove(_:)`` knows the operation.
+    /// Adds an operation. Returns its stamp, for ``remove(_:)``.
     mutating func insert(_ op: Operation, _ position: Int, _ priority: Operation.QueuePriority) -> Int {
         nextStamp += 1
         live.insert(nextStamp)
@@ -174,7 +178,7 @@ struct ReadyOperations {
     mutating func remove(_ stamp: Int) {
         guard live.remove(stamp) != nil else { return }
         dropDead()
-        // Removed operations are at most as many as live ones, and 32.
+        // This bounds the number of removed operations in the heap by the number of live ones plus 32.
         guard heap.count > 2 * live.count + 32 else { return }
         heap.removeAll { !live.contains($0.stamp) }
         for place in heap.indices.reversed() { sink(from: place) }

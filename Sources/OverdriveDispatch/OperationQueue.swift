@@ -2,19 +2,20 @@ public import Foundation
 internal import OverdriveCore
 internal import Synchronization
 
-/// Starts operations as they become ready, the most important first, so many at a time; as Foundation's.
+/// Starts ready operations by priority, up to a limit at a time, like Foundation's type.
 ///
 ///     let downloads = OperationQueue()
 ///     downloads.maxConcurrentOperationCount = 4
 ///     downloads.addOperations(parts, waitUntilFinished: true)
 ///
-/// - Ordering: Of those that are ready the highest ``Operation/queuePriority`` starts first, and of equals the one that
-///   was added first. An operation whose priority changes in the queue goes behind the others of its new priority.
-/// - Threading: Safe from any thread. The queue lives as long as it has operations.
+/// - Ordering: The ready operation with the highest ``Operation/queuePriority`` starts first. Among equals, the first
+///   one added starts first. An operation whose priority changes in the queue goes behind the others of its new
+///   priority.
+/// - Threading: Safe from any thread. The queue exists as long as it has operations.
 /// - Cost: An operation costs a few short critical sections and one submission.
-// All variables change in the section. Nothing that can be overridden is called in it.
+// The section guards all variables. No overridable function is called inside the section.
 open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
-    /// As many at a time as the machine has workers for.
+    /// The default limit: one operation for each worker of the machine.
     public static let defaultMaxConcurrentOperationCount = -1
 
     private let section = CriticalSection()
@@ -28,10 +29,10 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     private var counter: Progress?
     private let isMain: Bool
 
-    /// Operations and barriers that have not finished.
+    /// Counts operations and barriers that have not finished.
     private let pending = WaitGroup()
 
-    /// A queue without a limit.
+    /// Creates a queue without a limit.
     public override init() {
         isMain = false
     }
@@ -48,15 +49,15 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     open class var main: OperationQueue { mainQueue }
     private static let mainQueue = OperationQueue(main: .main)
 
-    /// The queue that started the operation that the caller is in; the main one on the main thread; nil elsewhere.
+    /// The queue that started the current operation; the main queue on the main thread; nil elsewhere.
     open class var current: OperationQueue? {
         ThreadScope<OperationQueue>.current ?? (DispatchQueue.main.isCurrent ? mainQueue : nil)
     }
 
     // MARK: - Adding
 
-    /// Adds an operation, which starts when it is ready and its turn has come. One that is in a queue already, or has
-    /// finished, traps.
+    /// Adds an operation, which starts when it is ready and its turn has come. Traps if the operation is in a queue
+    /// or has finished.
     open func addOperation(_ op: Operation) {
         op.enter(self)
         pending.enter()
@@ -65,7 +66,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         readinessMayHaveChanged(of: op)
     }
 
-    /// Adds operations, and waits for them if asked to.
+    /// Adds operations, and optionally waits for them.
     open func addOperations(_ ops: [Operation], waitUntilFinished wait: Bool) {
         for op in ops { addOperation(op) }
         if wait { for op in ops { op.waitUntilFinished() } }
@@ -77,7 +78,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         addOperation(BlockOperation(block: block))
     }
 
-    /// Runs `barrier` alone, when all that was added before has finished, and before all that is added after.
+    /// Runs `barrier` alone, after all earlier operations and before all later ones.
     @preconcurrency
     open func addBarrierBlock(_ barrier: @escaping @Sendable () -> Void) {
         pending.enter()
@@ -87,7 +88,8 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
 
     // MARK: - Control
 
-    /// How many run at a time: 1 or more, or ``defaultMaxConcurrentOperationCount``. With 0 nothing starts.
+    /// The largest number of operations at a time: 0 or more, or ``defaultMaxConcurrentOperationCount``. With 0 no
+    /// operation starts.
     open var maxConcurrentOperationCount: Int {
         get { section { limit } }
         set {
@@ -100,7 +102,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         }
     }
 
-    /// Whether operations are kept from starting; those that run go on. The main queue never is.
+    /// Whether no further operation starts. Running operations continue. The main queue cannot be suspended.
     open var isSuspended: Bool {
         get { section { suspended } }
         set {
@@ -110,7 +112,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         }
     }
 
-    /// Cancels all operations, also those that run, and takes barrier blocks back.
+    /// Cancels all operations, including running ones, and discards barriers that have not begun.
     open func cancelAllOperations() {
         let operations = section {
             plan.dropBarriers()
@@ -120,7 +122,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         startWhatMay()
     }
 
-    /// Waits until nothing is left. From one of the queue's own operations it would wait for itself: it traps.
+    /// Waits until the queue is empty. Traps in an operation of the queue, which would wait for itself.
     @available(*, noasync, message: "it blocks the thread: use addBarrierBlock(_:)")
     open func waitUntilAllOperationsAreFinished() {
         if OperationQueue.current === self {
@@ -137,7 +139,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         set { section { title = newValue } }
     }
 
-    /// How much its operations matter that do not say so themselves.
+    /// The quality of service for operations that have none.
     open var qualityOfService: QualityOfService {
         get { section { quality ?? .default } }
         set { section { quality = newValue } }
@@ -157,10 +159,10 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         }
     }
 
-    /// Operations that have not finished, in the order of adding. A hint while they come and go.
+    /// The unfinished operations, in the order of their additions. The list may be out of date at once.
     open var operations: [Operation] { section { plan.operations } }
 
-    /// How many operations have not finished.
+    /// The number of unfinished operations.
     open var operationCount: Int { section { plan.count } }
 
     /// Counts finished operations, once its `totalUnitCount` was set. An operation counts if ``Operation/start()``
@@ -189,10 +191,11 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         section { plan.setPriority(of: op, priority) }
     }
 
-    /// Forgets an operation that has finished. Threads that wait for the queue return as the call of
-    /// `completion` begins.
+    /// Removes a finished operation. Threads that wait for the queue return when the call of `completion` begins.
     ///
-    /// - Parameter ranMain: Whether the operation counts in ``progress``.
+    /// - Parameters:
+    ///   - ranMain: Whether the operation counts in ``progress``.
+    ///   - completion: The operation's completion block.
     func isOver(_ op: Operation, ranMain: Bool, completion: (@Sendable () -> Void)?) {
         let counter = section {
             plan.remove(op)
@@ -204,7 +207,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         startWhatMay()
         guard let completion else { return pending.leave() }
         DispatchQueue.global().async {
-            // Before the call: the block may itself wait for the queue.
+            // This precedes the call, because the block may wait for the queue.
             self.pending.leave()
             completion()
         }
@@ -212,7 +215,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
 
     // MARK: - Starting
 
-    /// Submits a start for each operation that may run now. Which one it is, is decided when the start's turn has come.
+    /// Submits a start for each operation that may run now. Each start chooses its operation when it runs.
     private func startWhatMay() {
         var queue: DispatchQueue?
         let (starts, barrier) = section { () -> (Int, (@Sendable () -> Void)?) in
@@ -239,10 +242,11 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     private func startOne() {
         section { plan.startIsThere() }
         while let op = takeBest() {
-            // A dependency may have been added, or an overridden isReady may have changed, since the operation became ready.
+            // The operation may not be ready any longer: a dependency was added, or an overridden isReady has
+            // changed.
             if op.isReady { return ThreadScope.with(self) { op.startInQueue() } }
             section { plan.isNotReady(op) }
-            // The operation may have become ready between the two looks.
+            // The operation may have become ready between the two checks.
             readinessMayHaveChanged(of: op)
         }
         startWhatMay()
@@ -255,7 +259,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
         }
     }
 
-    /// In the section.
+    /// Returns the queue that runs the operations. Called inside the section.
     private func backing() -> DispatchQueue {
         if let queue = given ?? own { return queue }
         let new = DispatchQueue(

@@ -1,19 +1,23 @@
+// Owns the state of a source: pending data, handlers, times, suspension. `DispatchSource`, timers and `SourceWatch`
+// call it. Handlers run outside its lock.
+
 internal import Dispatch
 internal import OverdriveCore
 
-/// What a source calls, and how it is submitted.
+/// A handler of a source with the options of its submission.
 struct SourceHandler {
     let qos: DispatchQoS
     let flags: DispatchWorkItemFlags
     let work: () -> Void
 }
 
-/// What a source does; it outlives its handle by what is under way.
+/// The state of a source. It exists until its pending work has finished, even if its `DispatchSource` is released
+/// before.
 ///
-/// Its data grows by ``merge(_:by:)``, from wherever events come. One delivery at a time takes the data to the event
-/// handler, on the queue; what comes meanwhile waits for the next one. Everything that changes asks ``next()`` what is to
-/// be done, which is where all the rules stand.
-// Everything that changes is changed in the section; handlers run outside of it, one after another.
+/// ``merge(_:by:)`` adds data from any thread. One delivery at a time passes the data to the event handler on the
+/// queue; later data waits for the next delivery. After each change, ``next()`` decides the next step and contains
+/// all rules.
+// The section guards all changes. Handlers run outside the section, one at a time.
 final class SourceCore: @unchecked Sendable {
     let handle: UInt
     let mask: UInt
@@ -22,7 +26,7 @@ final class SourceCore: @unchecked Sendable {
     private var queue: DispatchQueue
     private let watch: SourceWatch?
     private var times: Times?
-    /// Ends the timer that runs.
+    /// Stops the running timer.
     private var disarm: (() -> Void)?
 
     var eventHandler: SourceHandler?
@@ -36,19 +40,20 @@ final class SourceCore: @unchecked Sendable {
     private var isRegistered = false
     private var wasCancelled = false
     private var isReleased = false
-    /// A handler is on its way to the queue, waits there or runs.
+    /// Whether a handler is being submitted, waits in the queue, or runs.
     private var isBusy = false
     private var isOver = false
-    /// Counts the schedules, so that a tick of an older one is known.
+    /// The number of the schedule. Ticks of an older schedule are ignored.
     private var schedule = 0
 
-    /// When a timer is due: in nanoseconds of the wall clock, or, where there is none, of the engine's. An interval of 0 is none.
+    /// The times of a timer in nanoseconds: of the wall clock if `clock` is set, otherwise of the monotonic clock. An
+    /// interval of 0 means a single time.
     private struct Times {
         var first: Int64
         var interval: Int64
         var clock: WallClock?
 
-        /// Makes the time after `count` more the first one; .max where there is none.
+        /// Advances `first` by `count` intervals; .max if there is no later time.
         mutating func pass(_ count: UInt) {
             guard interval > 0 else { return first = .max }
             let (time, overflow) = Int64(clamping: count).multipliedReportingOverflow(by: interval)
@@ -69,7 +74,7 @@ final class SourceCore: @unchecked Sendable {
     var isCancelled: Bool { section { wasCancelled } }
 
     func set(_ handler: ReferenceWritableKeyPath<SourceCore, SourceHandler?>, to new: SourceHandler?) {
-        // The old one goes outside of the section: what it captured may have a deinitialiser.
+        // The old handler is released after the section, because its captures may have deinitialisers.
         let old = section {
             defer { self[keyPath: handler] = new }
             return self[keyPath: handler]
@@ -82,7 +87,7 @@ final class SourceCore: @unchecked Sendable {
             defer {
                 queue = new
                 disarm = nil
-                // A tick on the queue before is stale: the new timer makes up for it.
+                // A tick on the old queue is ignored, and the new timer makes up for it.
                 schedule += 1
             }
             return disarm
@@ -101,7 +106,7 @@ final class SourceCore: @unchecked Sendable {
         take(step)
     }
 
-    /// A timer is due, on the queue.
+    /// Handles a due timer, on the queue.
     private func tick(_ count: UInt, of schedule: Int) {
         let step: Step? = section {
             guard schedule == self.schedule else { return nil }
@@ -109,7 +114,7 @@ final class SourceCore: @unchecked Sendable {
             pending &+= count
             return next()
         }
-        // It is on the queue already.
+        // This thread is already on the queue.
         if case .tell(let handler)? = step { tell(handler) } else { take(step) }
     }
 
@@ -119,13 +124,13 @@ final class SourceCore: @unchecked Sendable {
         set(Times(first: leeway.map { SourceCore.due(first, within: $0) } ?? first, interval: interval ?? 0))
     }
 
-    /// A later time that many timers may share, and no later than the leeway allows, which is at least 1.
+    /// Rounds a time up, so that several timers can share it. The result is within the leeway, which is at least 1.
     static func due(_ first: Int64, within leeway: Int64) -> Int64 {
         let grain = Int64(1) << (63 - leeway.leadingZeroBitCount)
         return grain > 1024 && first < .max / 2 ? (first | (grain - 1)) + 1 : first
     }
 
-    /// - Parameter first: By the wall clock; nil: never.
+    /// - Parameter first: The first time of the wall clock, in nanoseconds since 1970; nil for never.
     func schedule(atWall first: Int64?, every interval: Int64?, of clock: WallClock = .shared) {
         set(Times(first: first ?? .max, interval: interval ?? 0, clock: clock))
     }
@@ -144,7 +149,7 @@ final class SourceCore: @unchecked Sendable {
         arm()
     }
 
-    /// Starts a timer, if the source is active and has times.
+    /// Starts a timer if the source is active and has times.
     private func arm() {
         let plan: (Times, Int, DispatchQueue)? = section {
             guard isActive, !wasCancelled, !isReleased, disarm == nil, let times, times.first != .max else { return nil }
@@ -163,7 +168,7 @@ final class SourceCore: @unchecked Sendable {
             }
             end = { timer.cancel() }
         }
-        // Another thread may have set other times, or ended the source, since.
+        // Another thread may have changed the times or ended the source.
         let isStale = section {
             guard schedule == self.schedule, !wasCancelled, !isReleased, disarm == nil else { return true }
             disarm = end
@@ -215,7 +220,7 @@ final class SourceCore: @unchecked Sendable {
         take(section { next() })
     }
 
-    /// The last reference to the source has gone.
+    /// Ends the source after its last reference was released.
     func release() {
         let old = section {
             if suspensions > 0 {
@@ -243,7 +248,7 @@ final class SourceCore: @unchecked Sendable {
         case over(SourceHandler?, drops: [SourceHandler?])
     }
 
-    /// In the section. What it says has begun.
+    /// Returns the next step and marks it as begun. Called inside the section.
     private func next() -> Step? {
         guard isActive, suspensions == 0, !isBusy, !isOver else { return nil }
         if wasCancelled || isReleased {
@@ -284,12 +289,12 @@ final class SourceCore: @unchecked Sendable {
     }
 
     private func submit(_ handler: SourceHandler?, _ work: @escaping () -> Void) {
-        // The closure is handed from here to the queue, once.
+        // The closure is passed from this thread to the queue, which calls it once.
         nonisolated(unsafe) let work = work
         section { queue }.async(qos: handler?.qos ?? .unspecified, flags: handler?.flags ?? []) { unsafe work() }
     }
 
-    /// On the queue: the event handler is told, unless the source was suspended or cancelled on the way.
+    /// Calls the event handler on the queue, unless the source was suspended or cancelled before.
     private func tell(_ handler: SourceHandler?) {
         let handler: SourceHandler? = section {
             guard !wasCancelled, !isReleased, suspensions == 0, pending != 0 else { return nil }
@@ -310,7 +315,7 @@ final class SourceCore: @unchecked Sendable {
         take(step)
     }
 
-    /// The watch has ended, and knows the source's descriptor no more.
+    /// Continues the end of the source, after libdispatch has released the descriptor.
     func watchIsGone() {
         take(section { next() })
     }

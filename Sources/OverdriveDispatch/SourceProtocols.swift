@@ -2,51 +2,52 @@ public import Dispatch
 
 /// The interface of every source; see ``DispatchSource``.
 public protocol DispatchSourceProtocol: AnyObject {
-    /// What to call when something has happened; nil: nothing.
+    /// Sets the handler for events; nil removes it.
     ///
     /// - Parameters:
-    ///   - qos: Raises the call above the queue's quality of service.
-    ///   - flags: `.barrier` and what else makes it differ from a plain submission.
-    ///   - handler: Called on the source's queue, never beside another handler of the source.
+    ///   - qos: The quality of service, if it is higher than the queue's.
+    ///   - flags: The options, such as `.barrier`.
+    ///   - handler: The closure. It runs on the source's queue, never at the same time as another handler of the
+    ///     source.
     func setEventHandler(qos: DispatchQoS, flags: DispatchWorkItemFlags, handler: DispatchSourceHandler?)
 
-    /// The item to run when something has happened, on the item's own terms.
+    /// Sets the item to run for each event, with the item's options.
     func setEventHandler(handler: DispatchWorkItem)
 
-    /// What to call once, when the source has been cancelled and no other handler runs; nil: nothing.
+    /// Sets the handler to call once, after a cancel, when no other handler runs; nil removes it.
     func setCancelHandler(qos: DispatchQoS, flags: DispatchWorkItemFlags, handler: DispatchSourceHandler?)
 
-    /// The item to run once, when the source has been cancelled and no other handler runs.
+    /// Sets the item to run once, after a cancel, when no other handler runs.
     func setCancelHandler(handler: DispatchWorkItem)
 
-    /// What to call once, when the source has started; nil: nothing.
+    /// Sets the handler to call once when the source has started; nil removes it.
     func setRegistrationHandler(qos: DispatchQoS, flags: DispatchWorkItemFlags, handler: DispatchSourceHandler?)
 
-    /// The item to run once, when the source has started.
+    /// Sets the item to run once when the source has started.
     func setRegistrationHandler(handler: DispatchWorkItem)
 
-    /// Ends the source: no handler begins any more but the cancel handler. A second call does nothing.
+    /// Cancels the source. No further handler begins, except the cancel handler. A second call has no effect.
     ///
-    /// - Threading: Any thread, its own handlers too. It does not wait for a handler that runs.
+    /// - Threading: Any thread, including the source's handlers. The call does not wait for a running handler.
     func cancel()
 
-    /// Takes one ``suspend()`` back, or lets a new source start. Traps where there is neither.
+    /// Reverts one call of ``suspend()``, or starts a new source. Traps if neither applies.
     func resume()
 
-    /// Keeps handlers from being called until ``resume()``. Calls nest; a handler that runs goes on.
+    /// Prevents calls of handlers until ``resume()``. Calls nest, and a running handler continues.
     func suspend()
 
-    /// Lets a new source start. On one that is active it does nothing.
+    /// Starts a new source. Has no effect on an active source.
     func activate()
 
-    /// What the source watches: a descriptor, a signal or a process; 0 for the others.
+    /// The watched descriptor, signal or process; 0 for other sources.
     var handle: UInt { get }
 
-    /// The events that a process source asks for; 0 for the others.
+    /// The events that a process source watches; 0 for other sources.
     var mask: UInt { get }
 
-    /// Of the event that was told last: how often the timer was due, the sum of what was added, the bytes that can be
-    /// read, or how often the signal came.
+    /// The data of the last event: the number of due times, the sum of added values, the readable bytes, or the
+    /// number of signals.
     var data: UInt { get }
 
     /// Whether ``cancel()`` was called.
@@ -76,48 +77,48 @@ extension DispatchSourceProtocol {
     }
 }
 
-/// Tells that a descriptor can be read.
+/// A source with an event while a descriptor is readable.
 public protocol DispatchSourceRead: DispatchSourceProtocol {}
 
-/// Tells that a descriptor can be written.
+/// A source with an event while a descriptor is writable.
 public protocol DispatchSourceWrite: DispatchSourceProtocol {}
 
-/// Tells that a signal came.
+/// A source with an event for each signal.
 public protocol DispatchSourceSignal: DispatchSourceProtocol {}
 
-/// Tells that a process has ended.
+/// A source with an event when a process has ended.
 public protocol DispatchSourceProcess: DispatchSourceProtocol {}
 
-/// Tells the sum of the numbers that it was given.
+/// A source whose data is the sum of added values.
 public protocol DispatchSourceUserDataAdd: DispatchSourceProtocol {
-    /// Adds to what the handler will be told; 0 tells nothing.
+    /// Adds a value to the data of the next event. The value 0 has no effect.
     func add(data: UInt)
 }
 
-/// Tells all bits that it was given.
+/// A source whose data is the union of added bits.
 public protocol DispatchSourceUserDataOr: DispatchSourceProtocol {
-    /// Adds bits to what the handler will be told; 0 tells nothing.
+    /// Adds bits to the data of the next event. The value 0 has no effect.
     func or(data: UInt)
 }
 
-/// Tells the last number that it was given.
+/// A source whose data is the last value passed to it.
 public protocol DispatchSourceUserDataReplace: DispatchSourceProtocol {
-    /// What the handler will be told, in place of what it was to be; 0 tells nothing.
+    /// Replaces the data of the next event. The value 0 causes no event.
     func replace(data: UInt)
 }
 
-/// Tells that a time has come, once or again and again.
+/// A source with an event at one time or at regular times.
 public protocol DispatchSourceTimer: DispatchSourceProtocol {
-    /// Sets the times, in place of those before: `deadline`, and then whole intervals from it on.
+    /// Sets the times, in place of earlier ones: `deadline`, and then one after each interval.
     func schedule(deadline: DispatchTime, repeating interval: DispatchTimeInterval, leeway: DispatchTimeInterval)
 
-    /// The same with an interval in seconds.
+    /// Sets the times with an interval in seconds.
     func schedule(deadline: DispatchTime, repeating interval: Double, leeway: DispatchTimeInterval)
 
-    /// The same on the wall clock, however that is set meanwhile.
+    /// Sets the times on the wall clock. The timer follows changes of that clock.
     func schedule(wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval, leeway: DispatchTimeInterval)
 
-    /// The same on the wall clock with an interval in seconds.
+    /// Sets the times on the wall clock with an interval in seconds.
     func schedule(wallDeadline: DispatchWallTime, repeating interval: Double, leeway: DispatchTimeInterval)
 }
 
@@ -126,12 +127,12 @@ extension DispatchSource: DispatchSourceRead, DispatchSourceWrite, DispatchSourc
 {}
 
 extension DispatchSourceTimer {
-    /// Sets the times, in place of those before: `deadline`, and then whole intervals from it on.
+    /// Sets the times, in place of earlier ones: `deadline`, and then one after each interval.
     ///
     /// - Parameters:
-    ///   - deadline: The first time, on the machine's clock, which stops while the machine is suspended.
-    ///   - interval: Between two times; `.never`: there is only one.
-    ///   - leeway: By how much the times may be late, so that several timers come at once. They keep their distance.
+    ///   - deadline: The first time, on the monotonic clock, which stops while the machine is suspended.
+    ///   - interval: The time between two events; `.never` for a single event.
+    ///   - leeway: The permitted delay, with which several timers can fire together. The interval does not change.
     public func schedule(
         deadline: DispatchTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -139,14 +140,14 @@ extension DispatchSourceTimer {
         schedule(deadline: deadline, repeating: interval, leeway: leeway)
     }
 
-    /// The same with an interval in seconds.
+    /// Sets the times with an interval in seconds.
     public func schedule(
         deadline: DispatchTime, repeating interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)
     ) {
         schedule(deadline: deadline, repeating: interval, leeway: leeway)
     }
 
-    /// The same on the wall clock. The timer follows changes of that clock.
+    /// Sets the times on the wall clock. The timer follows changes of that clock.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -154,26 +155,26 @@ extension DispatchSourceTimer {
         schedule(wallDeadline: wallDeadline, repeating: interval, leeway: leeway)
     }
 
-    /// The same on the wall clock with an interval in seconds.
+    /// Sets the times on the wall clock with an interval in seconds.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)
     ) {
         schedule(wallDeadline: wallDeadline, repeating: interval, leeway: leeway)
     }
 
-    /// An older name of one time alone.
+    /// Sets a single time; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(deadline:repeating:leeway:)")
     public func scheduleOneshot(deadline: DispatchTime, leeway: DispatchTimeInterval = .nanoseconds(0)) {
         schedule(deadline: deadline, repeating: .never, leeway: leeway)
     }
 
-    /// An older name of one time of the wall clock alone.
+    /// Sets a single time of the wall clock; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(wallDeadline:repeating:leeway:)")
     public func scheduleOneshot(wallDeadline: DispatchWallTime, leeway: DispatchTimeInterval = .nanoseconds(0)) {
         schedule(wallDeadline: wallDeadline, repeating: .never, leeway: leeway)
     }
 
-    /// An older name of a time and whole intervals from it on.
+    /// Sets a first time and an interval; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(deadline:repeating:leeway:)")
     public func scheduleRepeating(
         deadline: DispatchTime, interval: DispatchTimeInterval, leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -181,7 +182,7 @@ extension DispatchSourceTimer {
         schedule(deadline: deadline, repeating: interval, leeway: leeway)
     }
 
-    /// An older name of a time and whole intervals from it on.
+    /// Sets a first time and an interval in seconds; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(deadline:repeating:leeway:)")
     public func scheduleRepeating(
         deadline: DispatchTime, interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -189,7 +190,7 @@ extension DispatchSourceTimer {
         schedule(deadline: deadline, repeating: interval, leeway: leeway)
     }
 
-    /// An older name of a time of the wall clock and whole intervals from it on.
+    /// Sets a first time of the wall clock and an interval; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(wallDeadline:repeating:leeway:)")
     public func scheduleRepeating(
         wallDeadline: DispatchWallTime, interval: DispatchTimeInterval, leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -197,7 +198,7 @@ extension DispatchSourceTimer {
         schedule(wallDeadline: wallDeadline, repeating: interval, leeway: leeway)
     }
 
-    /// An older name of a time of the wall clock and whole intervals from it on.
+    /// Sets a first time of the wall clock and an interval in seconds; an older name.
     @available(swift, deprecated: 4, renamed: "schedule(wallDeadline:repeating:leeway:)")
     public func scheduleRepeating(
         wallDeadline: DispatchWallTime, interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)

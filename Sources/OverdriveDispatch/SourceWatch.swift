@@ -1,14 +1,14 @@
 internal import Dispatch
 internal import Synchronization
 
-/// A source of libdispatch's that watches for one of ours.
+/// A libdispatch source that watches a descriptor or signal for a `SourceCore`.
 ///
-/// A descriptor that can be read is told again and again until it is read: so the watch rests from one event until ours
+/// libdispatch would report a readable descriptor repeatedly. The watch therefore rests from one event until the core
 /// has handled it.
 final class SourceWatch: @unchecked Sendable {
-    // libdispatch guards it.
+    // libdispatch makes its own object thread-safe.
     private let theirs: any Dispatch.DispatchSourceProtocol
-    /// It watches a descriptor, whose data may be 0: what comes with the end of a stream.
+    /// Whether the watch is on a descriptor. Its data may then be 0, at the end of a stream.
     let isLevel: Bool
     private let isOnce: Bool
     private let data: UInt?
@@ -29,7 +29,7 @@ final class SourceWatch: @unchecked Sendable {
         self.onEnd = onEnd
     }
 
-    /// Whether it is over, and libdispatch knows the descriptor no more.
+    /// Whether libdispatch has released the descriptor.
     var isGone: Bool { gone.load(ordering: .acquiring) }
 
     func start(telling core: SourceCore) {
@@ -38,9 +38,9 @@ final class SourceWatch: @unchecked Sendable {
                 let data = self.data ?? theirs.data
                 theirs.suspend()
                 isResting.store(true, ordering: .sequentiallyConsistent)
-                // Who ended the watch since could not know that it rests.
+                // A thread that ended the watch before this store could not see that the watch rests.
                 if ended.load(ordering: .sequentiallyConsistent) { return wake() }
-                // One more than it is: what is pending is not 0.
+                // The data plus one, because pending data of 0 means no event.
                 core.merge(data &+ 1) { _, new in new }
             } else {
                 core.merge(max(theirs.data, 1), by: &+)
@@ -58,7 +58,7 @@ final class SourceWatch: @unchecked Sendable {
         theirs.activate()
     }
 
-    /// Ours has handled the event.
+    /// Resumes the watch after the core has handled the event.
     func handled() {
         if !isOnce { wake() }
     }
@@ -67,7 +67,7 @@ final class SourceWatch: @unchecked Sendable {
         if isResting.exchange(false, ordering: .sequentiallyConsistent) { theirs.resume() }
     }
 
-    /// Ends the watch; libdispatch says when it is over, which it does for an active source alone.
+    /// Cancels the watch. libdispatch confirms the end of active sources only, so the watch is activated.
     func end() {
         guard !ended.exchange(true, ordering: .sequentiallyConsistent) else { return }
         theirs.cancel()

@@ -1,20 +1,23 @@
+// Owns bridged queues: libdispatch queues that exclude their blocks from the closures of one Overdrive queue.
+// `DispatchQueue` calls it. It creates no threads.
+
 public import Dispatch
 internal import OverdriveCore
 internal import Synchronization
 
 extension DispatchQueue {
-    /// The queue of libdispatch's that stands for this one where a foreign API wants one.
+    /// The libdispatch queue that represents this queue in other APIs.
     ///
     ///     NIOThreadPool.singleton.shutdownGracefully(queue: queue.underlying) { _ in done() }
     ///
-    /// For `main` it is the main queue, for a shared queue the shared one of its quality of service. Another queue
-    /// gets one at the first access. From then on, closures of either queue exclude each other as in one queue: a
-    /// serial queue's closures never overlap the foreign blocks.
+    /// For `main` this is the main queue, and for a shared queue the shared one of its quality of service. Any other
+    /// queue creates one at the first access. From then on, closures of both queues exclude each other as in one
+    /// queue. Closures of a serial queue thus never overlap blocks of its libdispatch queue.
     ///
-    /// - Ordering: Each of the two keeps its own order; between them it is the order in which their turns come.
-    /// - Threading: Foreign blocks run on libdispatch's threads. Take it before the queue is busy: closures that were
-    ///   submitted before are not held back by the foreign blocks.
-    /// - Cost: From then on each closure also takes libdispatch's turn, and is boxed.
+    /// - Ordering: Each of the two queues keeps its order. There is no order between them.
+    /// - Threading: Blocks of the libdispatch queue run on libdispatch's threads. Read this property before the first
+    ///   submission: blocks do not exclude closures submitted earlier.
+    /// - Cost: After the first access, each closure also passes through libdispatch and costs an allocation.
     public var underlying: Dispatch.DispatchQueue {
         if let foreign { return foreign }
         if isShared { return .global(qos: taskQueue.qos.theirs) }
@@ -32,7 +35,7 @@ extension DispatchQueue {
 
     var standIn: StandIn? { hasStandIn ? lookedUpStandIn() : nil }
 
-    /// Apart, so that who has none pays nothing for it.
+    /// This function is separate, so that the common case without a bridged queue stays short.
     @inline(never)
     private func lookedUpStandIn() -> StandIn? { madeStandIn.withLock { $0 } }
 }
@@ -49,12 +52,13 @@ extension TaskQueue.QoS {
     }
 }
 
-/// A queue of libdispatch's beside one of ours, whose turn closures of ours take too.
+/// A bridged queue: a libdispatch queue beside an Overdrive queue. The closures of the Overdrive queue also run in
+/// the libdispatch queue's order.
 final class StandIn: Sendable {
     let theirs: Dispatch.DispatchQueue
     private let route: TaskQueue
 
-    /// Tells its queue from all others, in the blocks that run on it.
+    /// Identifies the bridged queue in blocks that run on it.
     private static let mark = Dispatch.DispatchSpecificKey<ObjectIdentifier>()
 
     init(for queue: DispatchQueue) {
@@ -64,12 +68,12 @@ final class StandIn: Sendable {
         theirs.setSpecific(key: StandIn.mark, value: ObjectIdentifier(self))
     }
 
-    /// Whether the calling thread runs one of its blocks.
+    /// Whether the calling thread runs a block of this queue.
     var isCurrent: Bool { Dispatch.DispatchQueue.getSpecific(key: StandIn.mark) == ObjectIdentifier(self) }
 
-    /// `work` in the turn of both.
+    /// Returns a closure that runs `work` in the order of both queues.
     func around(_ work: @escaping () -> Void, _ flags: DispatchWorkItemFlags) -> @Sendable () -> Void {
-        // The closure is handed on to the one thread that runs it.
+        // The closure is passed to the one thread that runs it.
         nonisolated(unsafe) let work = work
         let terms = flags.rawValue
         return { unsafe self.sync(DispatchWorkItemFlags(rawValue: terms), work) }

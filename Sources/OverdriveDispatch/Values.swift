@@ -1,31 +1,31 @@
 public import Dispatch
 public import OverdriveCore
 
-// Dispatch's own value types serve as they are: nothing of them knows a queue. They have names here so that a program
-// that imports this module alone has the whole vocabulary.
+// Dispatch's own value types are used unchanged, because none of them refers to a queue. These names make them
+// available to programs that import only this module.
 
-/// A time of the machine's clock, which stops while the machine is suspended. Dispatch's type.
+/// A time of the monotonic clock, which stops while the machine is suspended. Dispatch's type.
 public typealias DispatchTime = Dispatch.DispatchTime
 
-/// A time of the wall clock, which somebody may set. Dispatch's own.
+/// A time of the wall clock, which can be set. Dispatch's type.
 public typealias DispatchWallTime = Dispatch.DispatchWallTime
 
-/// How long, or `.never`. Dispatch's own.
+/// An interval, or `.never`. Dispatch's type.
 public typealias DispatchTimeInterval = Dispatch.DispatchTimeInterval
 
-/// Whether what was waited for came before the time was over. Dispatch's own.
+/// Whether a wait succeeded before its timeout. Dispatch's type.
 public typealias DispatchTimeoutResult = Dispatch.DispatchTimeoutResult
 
-/// How much a closure matters; a relative priority is kept and means nothing here. Dispatch's own.
+/// A quality of service. Its relative priority is kept, but has no effect. Dispatch's type.
 public typealias DispatchQoS = Dispatch.DispatchQoS
 
 /// The options of a submission. Dispatch's type.
 public typealias DispatchWorkItemFlags = Dispatch.DispatchWorkItemFlags
 
-/// Bytes in several pieces. Dispatch's own.
+/// Bytes in several pieces. Dispatch's type.
 public typealias DispatchData = Dispatch.DispatchData
 
-/// Gives the main thread to the main queue, and never returns.
+/// Runs the main queue on the main thread, and never returns.
 ///
 /// - Threading: The main thread.
 public func dispatchMain() -> Never {
@@ -35,7 +35,7 @@ public func dispatchMain() -> Never {
 // MARK: - The engine's terms
 
 extension DispatchQoS {
-    /// What a submission asks for; nil: what its queue has. A relative priority has no counterpart.
+    /// The quality of service for a submission; nil for the queue's. A relative priority has no counterpart.
     var asked: TaskQueue.QoS? { qosClass.band }
 }
 
@@ -53,16 +53,17 @@ extension DispatchQoS.QoSClass {
 }
 
 extension DispatchWorkItemFlags {
-    /// `assignCurrentContext` has no counterpart: a closure takes over nothing but a quality of service.
+    /// The corresponding options of `TaskQueue`. `assignCurrentContext` has none: a closure inherits only a quality
+    /// of service.
     @usableFromInline
     var engine: TaskQueue.Flags { TaskQueue.Flags(rawValue: UInt32(truncatingIfNeeded: rawValue)) }
 }
 
 extension DispatchTime {
-    /// On the engine's clock, which is the same one: both are CLOCK_MONOTONIC in nanoseconds.
+    /// The time on the engine's clock, in nanoseconds. Both clocks are CLOCK_MONOTONIC.
     var due: Int64 { Int64(clamping: uptimeNanoseconds) }
 
-    /// How long to wait from now on; nil: for ever.
+    /// The time from now; nil for never.
     var fromNow: Duration? {
         guard due != .max else { return nil }
         return .nanoseconds(max(due - DispatchTime.now().due, 0))
@@ -70,12 +71,12 @@ extension DispatchTime {
 }
 
 extension DispatchWallTime {
-    /// Nanoseconds since 1970, which libdispatch keeps negated; nil: never.
+    /// The time in nanoseconds since 1970, which libdispatch stores negated; nil for never.
     var since1970: Int64? {
         self == .distantFuture ? nil : 0 &- Int64(bitPattern: rawValue)
     }
 
-    /// How long to wait from now on, as the wall clock stands; nil: for ever.
+    /// The time from now by the current wall clock; nil for never.
     var fromNow: Duration? {
         guard let time = since1970, let now = DispatchWallTime.now().since1970 else { return nil }
         let (left, overflow) = time.subtractingReportingOverflow(now)
@@ -84,7 +85,7 @@ extension DispatchWallTime {
 }
 
 extension DispatchTimeInterval {
-    /// At least 1; nil: never.
+    /// The interval in nanoseconds, at least 1; nil for never.
     var nanoseconds: Int64? {
         let (count, unit): (Int, Int) =
             switch self {

@@ -1,14 +1,17 @@
+// Owns timers of the wall clock. Sources and `asyncAfter(wallDeadline:)` create them. They use the engine's timers,
+// and are rearmed when the clock is set.
+
 internal import CClockWatching
 internal import Dispatch
 internal import OverdriveCore
 internal import Synchronization
 
-/// The wall clock, and the timers that have to know that it was set.
+/// The wall clock, and the timers that must be rearmed when it is set.
 ///
-/// A descriptor of the kernel's tells that; libdispatch watches it. Where there is none, timers keep their distance to the
-/// moment at which they were set.
+/// libdispatch watches a kernel descriptor that reports changes of the clock. Without the descriptor, timers keep the
+/// delay from their creation.
 final class WallClock: Sendable {
-    /// Nanoseconds since 1970.
+    /// Returns the time in nanoseconds since 1970.
     let now: @Sendable () -> Int64
 
     private let timers = Locked<[ObjectIdentifier: WallTimer]>([:])
@@ -17,14 +20,14 @@ final class WallClock: Sendable {
         self.now = now
     }
 
-    /// The machine's, watched from its first timer on.
+    /// The machine's clock, which is watched from the first timer on.
     static let shared: WallClock = {
         let clock = WallClock { DispatchWallTime.now().since1970 ?? .max }
         let descriptor = od_clock_watch_open()
         guard descriptor >= 0 else { return clock }
         let watch = Dispatch.DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: watching)
         watch.setEventHandler {
-            // First: what happens after the clock has been read is told again.
+            // Rearm the descriptor before reading the clock, so that a later change is reported again.
             od_clock_watch_again(descriptor)
             clock.wasSet()
             withExtendedLifetime(watch) {}
@@ -33,9 +36,11 @@ final class WallClock: Sendable {
         return clock
     }()
 
-    /// The engine's time at which this clock will say `time`, as it stands; never early.
+    /// Returns the monotonic time at which this clock will show `time` if it is not set. The result is never too
+    /// early.
     func due(_ time: Int64) -> Int64 {
-        // The engine's clock is read after this one, and of three times the one that was interrupted least counts.
+        // The monotonic clock is read after this one. The smallest of three differences is the one with the shortest
+        // interruption.
         func ahead() -> Int64 {
             let wall = now()
             return DispatchTime.now().due &- wall
@@ -49,18 +54,18 @@ final class WallClock: Sendable {
     }
 
     func remove(_ timer: WallTimer) {
-        // The last reference may go with it, outside of the lock.
+        // The last reference to the timer may be released here, outside the lock.
         _ = timers.withLock(orAnew: [:]) { $0.removeValue(forKey: ObjectIdentifier(timer)) }
     }
 
-    /// Has every timer look at the clock again.
+    /// Rearms all timers.
     func wasSet() {
         for timer in timers.withLock(orAnew: [:], { Array($0.values) }) { timer.arm() }
     }
 }
 
-/// A timer of the engine's that keeps times of the wall clock, however that is set meanwhile.
-// What changes is changed in the section.
+/// A timer of the wall clock, which follows changes of that clock.
+// The section guards all changes.
 final class WallTimer: @unchecked Sendable {
     private let clock: WallClock
     private let queue: TaskQueue
@@ -72,17 +77,17 @@ final class WallTimer: @unchecked Sendable {
     private let section = CriticalSection()
     private var next: Int64
     private var timer: TaskQueue.Timer?
-    /// Counts how often it was armed, so that a tick of an older time is known.
+    /// The number of times that the timer was armed. Ticks of an older arming are ignored.
     private var round = 0
     private var isOver = false
 
-    /// Starts one.
+    /// Creates and starts a timer.
     ///
     /// - Parameters:
-    ///   - queue: Where `body` is called.
+    ///   - queue: The queue that calls `body`.
     ///   - first: The first time, in nanoseconds since 1970.
-    ///   - interval: In nanoseconds; 0: only once.
-    ///   - body: Gets the number of times that have passed since its last call.
+    ///   - interval: The interval in nanoseconds; 0 for a single call.
+    ///   - body: The closure, which receives the number of due times since its last call.
     @discardableResult
     init(
         _ clock: WallClock, on queue: TaskQueue, at first: Int64, every interval: Int64 = 0, qos: TaskQueue.QoS? = nil,
@@ -90,18 +95,18 @@ final class WallTimer: @unchecked Sendable {
     ) {
         self.clock = clock
         self.queue = queue
-        // What it takes over is this thread's; it may be armed again on another one.
+        // The inherited quality of service comes from this thread. A later arming may happen on another thread.
         self.qos = TaskQueue.QoS.asked(qos, flags)
         self.flags = flags.subtracting([.inheritQoS, .noQoS])
         self.interval = interval
         self.body = body
         next = first
-        // Before the clock is read: if it is set in between, this is armed again.
+        // Added before the clock is read, so that a change in between rearms the timer.
         clock.add(self)
         arm()
     }
 
-    /// Starts it, or starts it again, as the clock stands.
+    /// Starts or restarts the engine's timer for the current state of the clock.
     func arm() {
         let plan: (Int, Int64)? = section {
             guard !isOver else { return nil }
@@ -119,7 +124,8 @@ final class WallTimer: @unchecked Sendable {
         old?.cancel()
     }
 
-    /// What the engine's timer calls, and has no more once it is over, or was taken back with what its queue had.
+    /// The closure of the engine's timer. Its deinitialiser ends the timer when the engine's timer has ended or its
+    /// queue has discarded it.
     private final class Call: Sendable {
         private let timer: WallTimer
         private let round: Int
@@ -131,12 +137,12 @@ final class WallTimer: @unchecked Sendable {
         func callAsFunction() { timer.tick(round) }
     }
 
-    /// No call comes any more, unless it was armed again.
+    /// Ends the timer, unless it was armed again.
     func end(of round: Int) {
         end { round == self.round }
     }
 
-    /// How often it is due is for the clock to say, and not for the engine's timer.
+    /// Calls `body`. The wall clock decides how many times are due, not the engine's timer.
     private func tick(_ round: Int) {
         let count: Int64? = section {
             guard !isOver, round == self.round else { return 0 }
@@ -148,19 +154,19 @@ final class WallTimer: @unchecked Sendable {
             next = overflow ? .max : after
             return count
         }
-        // Set back while this was on its way: its time is still to come.
+        // The clock was set back after the engine's timer fired, so the time is still to come.
         guard let count else { return arm() }
         guard count > 0 else { return }
         if interval == 0 { cancel() }
         body(UInt(count))
     }
 
-    /// Ends it; a call that has begun goes on.
+    /// Cancels the timer. A call that is under way continues.
     func cancel() {
         end { true }
     }
 
-    /// Ends it if it has not ended and is to, which is asked in the section.
+    /// Ends the timer once, if `isDue` returns true inside the section.
     private func end(if isDue: () -> Bool) {
         let old: TaskQueue.Timer?? = section {
             guard !isOver, isDue() else { return nil }
