@@ -1,28 +1,28 @@
-/// Why an app did not boot, or did not take what it was given.
+/// The error of an app that did not boot, or that rejected an event or task.
 public enum AppError: Error, Equatable, CustomStringConvertible {
-    /// A task failed, and with it the boot.
+    /// A task failed, so the boot failed.
     case taskFailed(task: String, reason: String)
-    /// A task that had booted failed, and with it the app.
+    /// A task failed after it had booted, so the app ends.
     case failedLater(task: String, reason: String)
-    /// A task took longer to boot than it may.
+    /// A task did not boot within its time limit.
     case overLimit(task: String, limit: Duration)
-    /// The same task was given to an app twice, or to two apps.
+    /// A task was given to one app twice, or to two apps.
     case addedTwice(task: String)
-    /// A task of the boot was added to a queue or started before.
+    /// A task of the boot had been added to a queue or started before.
     case startedBefore(task: String)
-    /// Two providers register the same type under the same name.
+    /// Two providers registered a service with the same type and name.
     case registeredTwice(service: String, first: String, second: String)
-    /// A provider threw when it was asked for its modules or tasks.
+    /// A provider threw an error from its modules or tasks.
     case providerFailed(provider: String, reason: String)
-    /// The app's scheduler could not be made.
+    /// The app's scheduler could not be created.
     case noScheduler(reason: String)
-    /// The app's own thread or its descriptors could not be made.
+    /// The app's supervisor thread or its descriptors could not be created.
     case noSupervisor(reason: String)
     /// A task was not started, because the boot had failed or the end had begun.
     case notStarted(task: String)
     /// An event was posted after the end had begun.
     case postedAfterEnd(event: String)
-    /// An event was posted while as many waited as may.
+    /// An event was posted while the queue of events was full.
     case eventsFull(event: String, capacity: Int)
 
     public var description: String {

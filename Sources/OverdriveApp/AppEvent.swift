@@ -3,7 +3,7 @@
 ///     struct Reload: AppEvent { var file: String }
 ///     AppTasks.shared?.post(Reload(file: "limits.json"))
 ///
-/// The set of events is open: any Sendable type may be one. A task hears of them in ``AppTask/receive(_:)`` or with
+/// Any Sendable type can conform. A task receives events in ``AppTask/receive(_:)``, or in a closure passed to
 /// ``AppTask/listen(for:_:)``.
 public protocol AppEvent: Sendable {}
 
@@ -14,12 +14,12 @@ public struct AppSignal: AppEvent, Hashable, CustomStringConvertible {
     /// The signal's number.
     public let number: Int32
 
-    /// A signal by its number.
+    /// Creates a signal from its number.
     public init(number: Int32) {
         self.number = number
     }
 
-    /// SIGHUP: by custom, "read your configuration again".
+    /// SIGHUP, by convention a request to read the configuration again.
     public static let hangup = AppSignal(number: 1)
     /// SIGINT: Ctrl-C.
     public static let interrupt = AppSignal(number: 2)
@@ -27,7 +27,7 @@ public struct AppSignal: AppEvent, Hashable, CustomStringConvertible {
     public static let user1 = AppSignal(number: 10)
     /// SIGUSR2.
     public static let user2 = AppSignal(number: 12)
-    /// SIGTERM: what service managers stop a process with.
+    /// SIGTERM, by which service managers stop a process.
     public static let terminate = AppSignal(number: 15)
 
     public var description: String {
@@ -42,24 +42,24 @@ public struct AppSignal: AppEvent, Hashable, CustomStringConvertible {
     }
 }
 
-/// The kernel says that the program's control group waits for memory: a moment to let caches go.
+/// A report of the kernel that the program's control group waits for memory. Receivers should release caches.
 ///
-/// It comes where ``AppOptions/memoryPressure`` asks for it.
+/// It is posted only if ``AppOptions/memoryPressure`` is set.
 public struct MemoryPressure: AppEvent, Hashable {
-    /// When the kernel is to say so.
+    /// The amount of waiting that causes a report.
     public struct Threshold: Sendable, Hashable {
-        /// How long tasks of the control group waited for memory.
+        /// The total time that tasks of the control group waited for memory.
         public var stall: Duration
-        /// Within which time: 0.5 to 10 seconds, and a multiple of 2 seconds for a process without CAP_SYS_RESOURCE.
+        /// The period of measurement: 0.5 to 10 seconds. Without CAP_SYS_RESOURCE it must be a multiple of 2 seconds.
         public var window: Duration
 
-        /// A threshold; the kernel refuses other windows, and the report has a note of it.
+        /// Creates a threshold. If the kernel rejects the window, the app's report has a note.
         public init(stall: Duration = .milliseconds(150), window: Duration = .seconds(2)) {
             self.stall = stall
             self.window = window
         }
     }
 
-    /// The threshold that was passed.
+    /// The threshold that was exceeded.
     public let threshold: Threshold
 }

@@ -1,22 +1,25 @@
+// Owns the tasks of an app and their dependencies. `AppTasks` makes it, and the end of the app reads it. It never
+// starts a task.
+
 internal import Overdrive
 internal import Synchronization
 
-/// The tasks of an app, and which waits for which.
+/// The tasks of an app and their dependencies.
 ///
-/// The edges are those at the time of the boot: a task that is over knows its dependencies no more, and the end needs
-/// them.
+/// It copies the dependencies at the time of the boot. A finished task releases its dependencies, but the shutdown
+/// needs them.
 struct AppGraph: Sendable {
     let tasks: [AppTask]
-    /// The providers' names, and which of them has listed each task.
+    /// The names of the providers, and the index of the provider of each task.
     private let providerNames: [String]
     private let providers: [Int32]
     /// The dependencies of task `i` are `edges[offsets[i]..<offsets[i + 1]]`.
     private let offsets: [Int]
     private let edges: [Int]
 
-    /// Asks the providers for their tasks, and gives each task its number.
+    /// Collects the tasks of the providers and numbers them.
     ///
-    /// A dependency that no provider lists comes along with the task that waits for it.
+    /// A dependency that no provider lists is added together with its dependent.
     init(of providers: [any ServiceProvider]) throws(AppError) {
         var (tasks, listedBy): ([AppTask], [Int32]) = ([], [])
         var names: [String] = []
@@ -38,7 +41,7 @@ struct AppGraph: Sendable {
         while index < tasks.count {
             var isMixed = false
             for dependency in tasks[index].dependencies {
-                // Most are the app's own, and one by one.
+                // Most dependencies are tasks of this app, and are numbered already.
                 if let dependency = dependency as? AppTask, AppGraph.has(dependency, among: tasks) {
                     edges.append(dependency.index - 1)
                     continue
@@ -50,12 +53,12 @@ struct AppGraph: Sendable {
                         tasks.append(dependency)
                         listedBy.append(listedBy[index])
                     }
-                    // Another app's is waited for like any task, and that app's to stop.
+                    // A task of another app is a dependency like any other task, but that app stops it.
                     if AppGraph.has(dependency, among: tasks) { edges.append(dependency.index - 1) }
                 }
             }
             if isMixed {
-                // Several ways may lead to one task.
+                // Several paths may lead to one task.
                 var seen: Set<Int> = []
                 let own = edges[offsets[index]...].filter { seen.insert($0).inserted }
                 edges.replaceSubrange(offsets[index]..., with: own)
@@ -66,7 +69,7 @@ struct AppGraph: Sendable {
         (self.tasks, self.providers, providerNames, self.offsets, self.edges) = (tasks, listedBy, names, offsets, edges)
     }
 
-    /// Numbers count from 1: 0 is a task of no app.
+    /// Numbers start at 1; a task without an app has number 0.
     private static func claim(_ task: AppTask, as index: Int) throws(AppError) {
         guard task.index == 0 else { throw .addedTwice(task: task.title) }
         guard task.state == .initialized else { throw .startedBefore(task: task.title) }
@@ -77,7 +80,8 @@ struct AppGraph: Sendable {
         task.index > 0 && task.index <= tasks.count && tasks[task.index - 1] === task
     }
 
-    /// The tasks of the app that a dependency stands for: itself, or those that a task of another kind waits for.
+    /// Calls `body` with the app tasks that a dependency represents. This is the dependency or, for another kind of
+    /// task, the app tasks that it waits for.
     private static func visit(_ task: AnyTask, _ body: (AppTask) throws(AppError) -> Void) throws(AppError) {
         if let task = task as? AppTask { return try body(task) }
         var seen: Set<ObjectIdentifier> = []

@@ -1,45 +1,46 @@
-/// How an app boots, listens and ends.
+/// Configures the boot, events and shutdown of an app.
 ///
 ///     var options = AppOptions()
 ///     options.endBudget = .seconds(55)            // Kubernetes: terminationGracePeriodSeconds: 60
 ///     options.memoryPressure = .init()
 ///     AppTasks.build(serviceProviders: [WebServices()], options: options) { print("ready") }
 public struct AppOptions: Sendable {
-    /// The most workers of the app's scheduler, 1 to 1024; nil follows the machine's limits.
+    /// The number of workers of the app's scheduler, 1 to 1024; nil follows the machine's limits.
     public var workers: Int?
-    /// The time in which a task must boot, from its start, unless the task sets its own; nil for no limit.
+    /// The time within which a task must boot, from its start; nil for no limit. A task can override it.
     public var startLimit: Duration? = .seconds(60)
-    /// The time in which a task must stop, unless the task sets its own.
+    /// The time within which a task must stop. A task can override it.
     public var stopBudget: Duration = .seconds(10)
-    /// How long the whole end may take. Kubernetes kills after 30 seconds.
+    /// The time for the whole shutdown. Kubernetes kills a container after 30 seconds by default.
     public var endBudget: Duration = .seconds(25)
-    /// How many events may wait. Closures of ``AppTasks/forEach(_:)`` that wait do not count, and none is dropped.
+    /// The largest number of waiting events. Closures passed to ``AppTasks/forEach(_:)`` do not count and are never
+    /// dropped.
     public var eventCapacity = 1024
-    /// The policy for events without room.
+    /// The treatment of events when the queue is full.
     public var eventPolicy = EventPolicy.refuseNewest
-    /// The locator that holds the providers' modules, and that `@Inject` uses.
+    /// The locator for the providers' modules, which `@Inject` uses.
     public var services = ServiceLocator.shared
-    /// The signals that end a process: the first drains, the second cancels, the third exits.
+    /// The signals that end the process: the first one drains, the second cancels, and the third exits.
     public var endSignals: [AppSignal] = [.terminate, .interrupt]
     /// The signals that are posted to the tasks as events.
     public var eventSignals: [AppSignal] = [.hangup, .user1, .user2]
-    /// Whether the service manager at `NOTIFY_SOCKET` is told of readiness, the end and the watchdog's beat.
+    /// Whether the app tells the service manager at `NOTIFY_SOCKET` of readiness, shutdown and watchdog beats.
     public var notifiesServiceManager = true
-    /// When ``MemoryPressure`` is posted; nil: never.
+    /// The threshold for ``MemoryPressure`` events; nil for none.
     public var memoryPressure: MemoryPressure.Threshold?
-    /// Where the pressure is read, the nearest first: tests' own.
+    /// The files from which memory pressure is read, for tests.
     var pressureFiles: [String]?
-    /// A folder for `boot.txt`, `boot.svg` and `boot.json` (a trace that Perfetto reads), written at the end; nil: none.
+    /// The folder for `boot.txt`, `boot.svg` and `boot.json` (a Perfetto trace), written at the end; nil for none.
     public var explanationFolder: String?
 
-    /// The policy for events without room.
+    /// The treatment of events when the queue is full.
     public enum EventPolicy: Sendable {
-        /// It is refused: ``AppTasks/post(_:)`` returns why.
+        /// Refuses the new event; ``AppTasks/post(_:)`` returns the reason.
         case refuseNewest
-        /// The one that has waited longest is dropped for it, and counted.
+        /// Drops and counts the oldest event.
         case dropOldest
     }
 
-    /// The defaults.
+    /// Creates options with the default values.
     public init() {}
 }

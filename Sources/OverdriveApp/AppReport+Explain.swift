@@ -5,7 +5,7 @@
 #endif
 
 extension AppReport: CustomStringConvertible {
-    /// The report in one line: how many tasks, the times of boot and end, the exit code, and ``problems``.
+    /// The report in one line: the number of tasks, the times of boot and shutdown, the exit code, and ``problems``.
     public var description: String {
         var facts = ["\(tasks.count) task\(tasks.count == 1 ? "" : "s")", bootTime.map { "booted in \(milliseconds($0)) ms" } ?? "not booted"]
         if let endReason {
@@ -16,7 +16,7 @@ extension AppReport: CustomStringConvertible {
         return facts.joined(separator: ", ") + (problems.isEmpty ? "" : ": " + problems.joined(separator: "; "))
     }
 
-    /// The tasks in a table, the critical path, and what else there is to say; for people.
+    /// The report for people: a table of the tasks, the critical path, and further facts.
     public var table: String {
         let names = tasks.map { ($0.isCritical ? "* " : "  ") + $0.task }
         let width = max(6, names.map(\.count).max() ?? 0)
@@ -62,7 +62,7 @@ extension AppReport: CustomStringConvertible {
         return end - start
     }
 
-    /// Milliseconds with two decimals.
+    /// Returns milliseconds with two decimals.
     private func milliseconds(_ time: Duration) -> String { decimal(Double(time.nanosecondCount) / 1e6) }
 
     private func decimal(_ number: Double) -> String {
@@ -73,8 +73,8 @@ extension AppReport: CustomStringConvertible {
 
     // MARK: - A trace
 
-    /// The report as a JSON trace, which ui.perfetto.dev and chrome://tracing open. It has a line for each task, with
-    /// its boot and its stop, and arrows to the tasks that waited for it.
+    /// The report as a JSON trace for ui.perfetto.dev or chrome://tracing. It has a row for each task with its boot
+    /// and stop, and arrows to the dependents.
     public var trace: String {
         var events = ["{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"app\"}}"]
         for (index, task) in tasks.enumerated() {
@@ -125,10 +125,11 @@ extension AppReport: CustomStringConvertible {
 
     // MARK: - Files
 
-    /// Writes `boot.txt` (``table``), `boot.svg` (``picture``) and `boot.json` (``trace``) to a folder, which is made if it
-    /// is not there.
+    /// Writes `boot.txt` (``table``), `boot.svg` (``picture``) and `boot.json` (``trace``) to a folder, which is
+    /// created if necessary.
     ///
-    /// - Returns: Nil, or one sentence about what could not be written.
+    /// - Parameter folder: The path of the folder.
+    /// - Returns: nil, or a sentence about the file that could not be written.
     @discardableResult
     public func write(to folder: String) -> String? {
         unsafe mkdir(folder, 0o777)

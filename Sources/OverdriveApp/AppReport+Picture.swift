@@ -1,6 +1,6 @@
 extension AppReport {
-    /// The boot as a picture (SVG). It has a bar for each task over time, and arrows to the tasks that waited for it.
-    /// The critical path is red; waits for a worker are grey.
+    /// The boot as an SVG picture. It has a bar for each task over time, and arrows to the dependents. The critical
+    /// path is red; waits for a worker are grey.
     ///
     /// With more than 200 tasks, the picture shows the 200 slowest ones and the critical path.
     public var picture: String {
@@ -71,7 +71,7 @@ extension AppReport {
         return "\(place(microseconds / 1_000_000)) s"
     }
 
-    /// One decimal.
+    /// Returns a number with one decimal.
     private func place(_ number: Double) -> String {
         let tenths = Int((number * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"

@@ -8,76 +8,76 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// How an app booted and ended: who waited for whom, the critical path, the times, and what was counted.
+/// Describes the boot and shutdown of an app: dependencies, critical path, times and counts.
 ///
 ///     print(report)                       // 12 tasks, booted in 8.31 ms, ended in 0.52 ms (SIGTERM came), exit code 0
 ///     print(report.table)
 ///     report.write(to: "/tmp/boot")       // boot.txt, boot.svg, boot.json
 ///
-/// Times count from the moment at which the boot began.
+/// Times are relative to the start of the boot.
 public struct AppReport: Sendable {
     /// The outcome of a task.
     public enum Outcome: String, Sendable {
-        /// It waits for its dependencies, or for a worker.
+        /// The task waits for its dependencies or for a worker.
         case waiting
-        /// Its body runs.
+        /// The task's body runs.
         case booting
-        /// It has booted.
+        /// The task has booted.
         case up
-        /// It failed, or was cancelled while it booted.
+        /// The task failed or was cancelled during its boot.
         case failed
-        /// It was never started, because the boot had failed or the end had begun.
+        /// The task was never started, because the boot had failed or the shutdown had begun.
         case notStarted = "not started"
-        /// It is being stopped, or was when its time was over.
+        /// The task is being stopped, or was when its budget was spent.
         case stopping
-        /// It has been stopped.
+        /// The task has been stopped.
         case stopped
     }
 
-    /// One task.
+    /// The report on one task.
     public struct Entry: Sendable {
-        /// Its name, or its type.
+        /// The task's name, or its type.
         public let task: String
-        /// The provider that listed it.
+        /// The provider that listed the task.
         public let provider: String
         /// The task's dependencies: indices into ``AppReport/tasks``.
         public let dependencies: [Int]
         /// The task's outcome.
         public let outcome: Outcome
-        /// When the last of its dependencies had booted: from then on it waited for a worker.
+        /// The time when the last dependency had booted. From then on the task waited for a worker.
         public let ready: Duration
-        /// When its body began and when it had booted or failed; nil: it has not.
+        /// The times when the body began, and when the task had booted or failed; nil for not yet.
         public let started: Duration?, ended: Duration?
-        /// When its `stop()` began and ended; nil: it has not.
+        /// The times when `stop()` began and ended; nil for not yet.
         public let stopStarted: Duration?, stopEnded: Duration?
-        /// Whether the boot took as long as it did because of it.
+        /// Whether the task is on the critical path of the boot.
         public let isCritical: Bool
     }
 
     /// The tasks, in the order of their providers.
     public let tasks: [Entry]
-    /// Why the boot failed, or which task did later; nil: none.
+    /// The failure of the boot, or of a task after the boot; nil for none.
     public let failure: AppError?
-    /// How long the boot took; nil: it is not over, or was never.
+    /// The duration of the boot; nil if it has not finished.
     public let bootTime: Duration?
-    /// Why the app ends; nil: it does not yet.
+    /// The reason for the shutdown; nil if it has not begun.
     public let endReason: String?
-    /// How long the end took; nil: it is not over.
+    /// The duration of the shutdown; nil if it has not finished.
     public let endTime: Duration?
-    /// The exit code: 0 orderly, 1 boot or a task failed, 2 over budget; nil: the app runs.
+    /// The exit code: 0 in order, 1 failure of the boot or a task, 2 budget exceeded; nil if the app runs.
     public let exitCode: Int32?
-    /// The tasks that have spent their budgets at the end, in that order.
+    /// The tasks that exceeded their budgets in the shutdown, in that order.
     public let overBudget: [String]
-    /// The outcome of the closures on the app's scheduler; nil: it has not been shut down, or the time ran out.
+    /// The outcome of closures on the app's scheduler; nil if there was no time to shut it down.
     public let closures: ShutdownReport?
-    /// Closures of queues given to ``AppTasks/drainAtEnd(_:)`` that were discarded.
+    /// The number of discarded closures of queues that were passed to ``AppTasks/drainAtEnd(_:)``.
     public let discardedClosures: Int
-    /// Events that were accepted, that every listening task heard of, that were refused, and dropped.
+    /// The numbers of events that were accepted, delivered to all listeners, refused, and dropped.
     public let events: (accepted: Int, delivered: Int, refused: Int, dropped: Int)
     /// Other facts, one sentence each.
     public let notes: [String]
 
-    /// What the end has come to.
+    /// The outcome of the shutdown.
     struct End {
         var reason: String
         var exitCode: Int32
@@ -88,7 +88,7 @@ public struct AppReport: Sendable {
         var discardedClosures: Int
     }
 
-    /// Of an app that never came to be.
+    /// Creates the report of an app that could not be made.
     init(stillborn error: AppError) {
         tasks = []
         failure = error
@@ -148,7 +148,7 @@ public struct AppReport: Sendable {
         }
     }
 
-    /// From the task that ended last, the dependency that ended last, and so on.
+    /// Returns the critical path: the task that ended last, its dependency that ended last, and so on.
     private static func criticalPath(_ graph: AppGraph, _ ends: [Duration?]) -> Set<Int> {
         var path: Set<Int> = []
         func latest(_ indices: some Sequence<Int>) -> Int? {
@@ -159,15 +159,15 @@ public struct AppReport: Sendable {
         return path
     }
 
-    /// The critical path, from its first task to its last.
+    /// The tasks of the critical path, from the first to the last.
     public var criticalPath: [Entry] {
         tasks.filter(\.isCritical).sorted { ($0.ended ?? .zero) < ($1.ended ?? .zero) }
     }
 
-    /// Whether everything went as it should.
+    /// Whether there was no failure and the exit code is 0 or not known yet.
     public var isOrderly: Bool { failure == nil && (exitCode ?? 0) == 0 }
 
-    /// One sentence for each thing that went wrong.
+    /// One sentence for each problem.
     public var problems: [String] {
         var problems = failure.map { ["\($0)"] } ?? []
         if !overBudget.isEmpty {
@@ -175,7 +175,7 @@ public struct AppReport: Sendable {
                 "\(overBudget.count == 1 ? "a task has" : "\(overBudget.count) tasks have") not ended within "
                     + "the budget: \(overBudget.prefix(8).joined(separator: ", "))\(overBudget.count > 8 ? ", …" : "")")
         }
-        // The one that is inside exit() is no problem.
+        // The closure that called exit() counts as stuck, but is no problem.
         let expected = endReason == EndReason.exitCalled.sentence ? 1 : 0
         if let closures, closures.cancelled > 0 || closures.stuck > expected {
             problems.append(
@@ -185,11 +185,11 @@ public struct AppReport: Sendable {
         return problems + notes
     }
 
-    /// Says what went wrong on the standard error stream, one line for each.
+    /// Prints one line for each problem to the standard error stream.
     func say() {
         for problem in problems {
             let line = Array("overdrive: \(problem)\n".utf8)
-            // A closed stream: there is nobody to tell.
+            // Errors are ignored: if the stream is closed, there is no place to report them.
             _ = unsafe line.withUnsafeBytes { unsafe systemWrite(STDERR_FILENO, $0) }
         }
     }

@@ -2,7 +2,7 @@ public import Overdrive
 internal import OverdriveCore
 internal import Synchronization
 
-/// A task of the boot, which may listen to events afterwards and be stopped at the end.
+/// Boots a part of a program. It can receive events afterwards, and is stopped in the shutdown.
 ///
 ///     final class OpenDatabaseTask: AppTask, @unchecked Sendable {
 ///         override func main() {
@@ -13,77 +13,79 @@ internal import Synchronization
 ///         override func stop() async throws { try await pool.close() }
 ///     }
 ///
-/// Or from closures:
+/// A task can also be made from closures:
 ///
 ///     let cache = AppTask("cache") { try await cache.warm() } stop: { await cache.flush() }
 ///
-/// - Ordering: The task starts when all of its dependencies have booted. It stops when all of its dependents have
-///   stopped, or have spent their budgets.
+/// - Ordering: The task starts when all its dependencies have booted. It stops when all its dependents have stopped
+///   or have spent their budgets.
 /// - Threading: ``main()`` runs on a worker of the app's scheduler, ``stop()`` in a Swift task there.
 open class AppTask: Task<Void>, @unchecked Sendable {
-    /// Where a task stands in its app. Each change of `place` is one exchange, so of two threads one has its way.
+    /// The state of a task in its app. Each change is one atomic exchange, so only one of two competing threads
+    /// succeeds.
     enum Place: UInt8 {
-        /// It waits for its dependencies.
+        /// The task waits for its dependencies.
         case waiting
-        /// Its body runs, or somebody is to say that it has finished.
+        /// The task's body runs, or has returned before a call of `setFinished()`.
         case booting
-        /// It has booted, listens, and will be stopped.
+        /// The task has booted, receives events, and will be stopped.
         case up
-        /// It failed or was cancelled while it booted.
+        /// The task failed or was cancelled during its boot.
         case failed
-        /// It was never started: the boot had failed, or the end had begun.
+        /// The task was never started, because the boot had failed or the shutdown had begun.
         case withdrawn
-        /// It is being stopped.
+        /// The task is being stopped.
         case stopping
-        /// It has been stopped.
+        /// The task has been stopped.
         case stopped
     }
 
     private let placeWord = Atomic<UInt8>(0)
-    // Nanoseconds of the monotonic clock; 0: not yet. Read for reports and limits.
+    // Times in nanoseconds of the monotonic clock; 0 for not yet. Reports and limits read them.
     let startedAt = Atomic<Int64>(0)
     let endedAt = Atomic<Int64>(0)
     let stopStartedAt = Atomic<Int64>(0)
     let stopEndedAt = Atomic<Int64>(0)
-    /// The thread that is inside `main()`; 0: none.
+    /// The thread inside `main()`; 0 for none.
     let mainThread = Atomic<UInt>(0)
 
-    // Set when the task is made, or by the app before the task is on its queue; from then on nobody writes them.
+    // These are written when the task is made, or by the app before the task is on its queue. They do not change
+    // afterwards.
     final var lifecycle: Lifecycle?
     final var index = 0
     private final var bodies: (start: @Sendable () async throws -> Void, stop: (@Sendable () async throws -> Void)?)?
 
-    /// The Swift task of an asynchronous body, and whether it was asked to end, which may come first.
+    /// The Swift task of an asynchronous body, and whether the body was asked to end. The request may come first.
     private let asyncBody = Locked<(task: AsyncTask<Void, Never>?, isInterrupted: Bool)>((nil, false))
-    /// What `fail(_:)` was told while another thread was saying that it has booted.
+    /// An error from `fail(_:)` that came while another thread was marking the task as booted.
     private let untold = Locked<(any Error)?>(nil)
     private let listeners = Locked<[@Sendable (any AppEvent) -> Void]>([])
 
-    /// The task whose asynchronous body runs.
+    /// The task whose asynchronous body is running.
     @TaskLocal static var current: AppTask?
 
-    /// How long it may boot, from its own start; nil: as ``AppOptions/startLimit`` says.
+    /// The time within which the task must boot, from its start; nil for ``AppOptions/startLimit``.
     ///
     /// Set it before the task is given to an app.
     public final var startLimit: Duration?
 
-    /// How long it may take to stop; nil: as ``AppOptions/stopBudget`` says.
+    /// The time within which the task must stop; nil for ``AppOptions/stopBudget``.
     ///
     /// Set it before the task is given to an app.
     public final var stopBudget: Duration?
 
-    /// A task whose body is an override of ``main()``.
+    /// Creates a task whose body is an override of ``main()``.
     public override init() {
         super.init()
     }
 
-    /// A task from closures.
+    /// Creates a task from closures.
     ///
     /// - Parameters:
-    ///   - name: What reports and messages call it.
-    ///   - dependencies: The tasks that it waits for.
-    ///   - start: The boot's part: the task has booted when it returns, and has failed when it throws.
-    ///   - stop: The end's part.
+    ///   - name: The name in reports and messages.
+    ///   - dependencies: The tasks to wait for.
+    ///   - start: The closure for the boot. The task has booted when it returns, and has failed if it throws.
+    ///   - stop: The closure for the shutdown.
     public convenience init(
         _ name: String, dependencies: [AnyTask] = [], start: @escaping @Sendable () async throws -> Void,
         stop: (@Sendable () async throws -> Void)? = nil
@@ -96,59 +98,61 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 
     // MARK: - To be overridden
 
-    /// The task's work: override it, and call ``setFinished()`` in it or later, on any thread.
+    /// Does the task's work. Override it, and call ``setFinished()`` in the override or later, on any thread.
     ///
-    /// A failure is `finish(with: .failure(error))`. Calling `super.main()` does nothing. A body that suspends is
-    /// ``AsyncAppTask``'s.
+    /// To fail, call `finish(with: .failure(error))`. The base class does nothing. For an asynchronous body use
+    /// ``AsyncAppTask``.
     open func main() {}
 
-    /// Asks ``main()`` to come to its end, because the app is to end while the task boots: override it where that may
-    /// take long.
+    /// Asks ``main()`` to end early, because the shutdown begins during the boot. Override it if the boot may take
+    /// long.
     ///
-    /// The task may still say ``setFinished()``, and is stopped then, or fail. Until it does either, for as long as its
-    /// budget lasts, nothing that it depends on is stopped. A body that runs in ``main()`` may ask ``AppTasks/isEnding``
-    /// instead; an ``AsyncAppTask``'s and a closure's are cancelled. The second signal cancels the task itself.
+    /// The task may still call ``setFinished()``, and is then stopped, or fail. Until then, or until its budget is
+    /// spent, its dependencies are not stopped. A body in ``main()`` can read ``AppTasks/isEnding`` instead. An
+    /// asynchronous body is cancelled instead. The second signal cancels the task.
     ///
-    /// - Threading: A worker of the app's scheduler, beside the body.
+    /// - Threading: A worker of the app's scheduler, concurrently with the body.
     open func interrupt() {}
 
-    /// Undoes what ``main()`` has done; the base class's does nothing.
+    /// Reverts the effects of ``main()``. The base class does nothing.
     ///
-    /// It is called once, after all that depends on this task has stopped; not for a task that has not booted. The
-    /// second signal cancels the Swift task that it runs in. An error is noted in the report.
+    /// It is called once, after all dependents have stopped. It is not called for a task that has not booted. The
+    /// second signal cancels the Swift task that runs it. The report notes an error.
     open func stop() async throws {
         try await bodies?.stop?()
     }
 
-    /// Hears of an event: override it to hear of all; the base class's calls what ``listen(for:_:)`` was given.
+    /// Receives an event. Override it to receive all events; the base class calls the closures passed to
+    /// ``listen(for:_:)``.
     ///
-    /// - Ordering: Events come one at a time in the order in which they were posted, each once, from the end of the
-    ///   boot until the task stops.
-    /// - Threading: A worker of the app's scheduler. It holds up the events after it.
+    /// - Parameter event: The event.
+    /// - Ordering: Each event comes once, one at a time and in the order of posting, from the end of the boot until
+    ///   the task stops.
+    /// - Threading: A worker of the app's scheduler. Later events wait until the call returns.
     open func receive(_ event: any AppEvent) {
         for listener in listeners.withLock({ $0 }) { listener(event) }
     }
 
     // MARK: - What bodies call
 
-    /// Says that the task has booted. The first call counts.
+    /// Marks the task as booted. Only the first call has an effect.
     ///
-    /// - Threading: Any thread; dependents may start on it.
+    /// - Threading: Any thread. Dependents may start on the calling thread.
     public final func setFinished() {
         if move(from: .booting, to: .up) || lifecycle == nil {
             finish(with: .success(()))
         } else if place == .failed {
-            // It was given up while it waited for this call, and what it has opened since is nobody's else.
+            // The task was given up before this call, so no other code stops it.
             lifecycle?.stopLate(self)
         }
     }
 
-    /// Says that the task has failed.
+    /// Marks the task as failed.
     ///
     ///     listener.onClose { error in task.fail(error) }
     ///
-    /// While it boots, so does the boot. After that the app ends in order, this task's ``stop()`` included, and exits with
-    /// 1; while it ends, the report has a note of it.
+    /// During the boot, the boot fails. After the boot, the app shuts down in order, with this task's ``stop()``, and
+    /// exits with code 1. During the shutdown, the report notes the error.
     ///
     /// - Threading: Any thread.
     public final func fail(_ error: any Error) {
@@ -157,8 +161,8 @@ open class AppTask: Task<Void>, @unchecked Sendable {
         tellFailure()
     }
 
-    /// Where the task has booted, passes on what `fail(_:)` was told too late to end the boot. Who brings it up looks,
-    /// too: one of the two sees both.
+    /// Reports an error from `fail(_:)` that came too late to fail the boot. The thread that marks the task as booted
+    /// also calls this, so one of the two threads sees both facts.
     final func tellFailure() {
         guard let lifecycle, hasBooted, let error = untold.withLock({ $0.take() }) else { return }
         lifecycle.failLater(self, error)
@@ -166,14 +170,14 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 
     private final var hasBooted: Bool { lifecycle != nil && [.up, .stopping, .stopped].contains(place) }
 
-    /// Listens to one type of events.
+    /// Calls a closure for each event of a type.
     ///
     ///     listen(for: Reload.self) { [weak self] reload in self?.read(reload.file) }
     public final func listen<Event: AppEvent>(for type: Event.Type, _ body: @escaping @Sendable (Event) -> Void) {
         listeners.withLock { $0.append { event in if let event = event as? Event { body(event) } } }
     }
 
-    /// Has this task wait for another: old code's name of `add(dependency:)`.
+    /// Adds a dependency; the name of `add(dependency:)` in old code.
     public final func addDependency(_ dependency: AnyTask) {
         add(dependency: dependency)
     }
@@ -181,14 +185,14 @@ open class AppTask: Task<Void>, @unchecked Sendable {
     // MARK: - The app's part
 
     final var place: Place {
-        // Acquires what led there.
+        // Acquires the writes before the change.
         Place(rawValue: placeWord.load(ordering: .sequentiallyConsistent)) ?? .waiting
     }
 
-    /// Moves on, unless another thread was faster.
+    /// Changes the state, unless another thread was faster.
     ///
-    /// In one order with the app's "the end has begun": who moves on and then does not see it is seen by the end's first
-    /// look at all tasks.
+    /// The exchange and the flag `isEnding` are in one total order. If a thread changes the state and does not see
+    /// the flag, the first scan of the shutdown sees the new state.
     final func move(from place: Place, to next: Place) -> Bool {
         placeWord.compareExchange(
             expected: place.rawValue, desired: next.rawValue, ordering: .sequentiallyConsistent).exchanged
@@ -207,7 +211,7 @@ open class AppTask: Task<Void>, @unchecked Sendable {
     }
 
     private func enter() {
-        untold.withLock { $0 = nil }  // of the attempt before
+        untold.withLock { $0 = nil }  // Clears the error of an earlier attempt.
         if let start = bodies?.start {
             launch(start)
             return
@@ -216,12 +220,13 @@ open class AppTask: Task<Void>, @unchecked Sendable {
             finish(with: .failure(AppError.taskFailed(task: "an AppTask", reason: "it has no body: override main()")))
             return
         }
-        mainThread.store(currentThread(), ordering: .relaxed)  // read by the same thread, in exit()
+        // relaxed: only this thread compares it with itself, in exit()
+        mainThread.store(currentThread(), ordering: .relaxed)
         main()
         mainThread.store(0, ordering: .relaxed)
     }
 
-    /// Runs the asynchronous body, which is the task's from now on.
+    /// Starts the asynchronous body in a Swift task.
     final func launch(_ body: @escaping @Sendable () async throws -> Void) {
         let operation: @Sendable () async -> Void = { [self] in
             await AppTask.$current.withValue(self) {
@@ -247,8 +252,7 @@ open class AppTask: Task<Void>, @unchecked Sendable {
         onCancel { task.cancel() }
     }
 
-    /// Asks a body that runs to come to its end: an asynchronous one as Swift's tasks are asked. It keeps the task
-    /// booting until it has.
+    /// Asks a running body to end. An asynchronous body is cancelled; the task counts as booting until the body ends.
     final func askToEnd() {
         guard bodies != nil || self is AsyncAppTask else {
             interrupt()
@@ -261,11 +265,11 @@ open class AppTask: Task<Void>, @unchecked Sendable {
         body?.cancel()
     }
 
-    /// What messages call it.
+    /// The task's name in messages.
     final var title: String { name.map { "\"\($0)\"" } ?? "\(type(of: self))" }
 }
 
-/// A task of the boot whose body suspends.
+/// Boots a part of a program with an asynchronous body.
 ///
 ///     final class MigrateTask: AsyncAppTask, @unchecked Sendable {
 ///         override func main() async throws {
@@ -275,7 +279,7 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 ///
 /// The task has booted when the body returns, and has failed when it throws.
 open class AsyncAppTask: AppTask, @unchecked Sendable {
-    /// The task's work: override it.
+    /// Does the task's work. Override it.
     open func main() async throws {}
 
     public final override func main() {
@@ -283,7 +287,7 @@ open class AsyncAppTask: AppTask, @unchecked Sendable {
     }
 }
 
-/// A task that has booted as soon as it is started: it is there for the events, and for its ``AppTask/stop()``.
+/// Has no boot work. Use it to receive events and for ``AppTask/stop()``.
 ///
 ///     final class ReloadTask: NoOpTask, @unchecked Sendable {
 ///         override func receive(_ event: any AppEvent) { if event as? AppSignal == .hangup { reload() } }

@@ -9,40 +9,40 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// A program's boot, events and end.
+/// Manages a program's boot, events and shutdown.
 ///
 ///     AppTasks.run(serviceProviders: [StorageServices(), WebServices()]) { print("ready") }
 ///
-/// The tasks of all providers boot in parallel as far as their dependencies allow. Events during the boot are kept,
-/// and delivered after it. At the end tasks stop in reverse order, each within its budget, and all within the total
+/// The tasks of all providers boot in parallel as far as their dependencies allow. Events during the boot are
+/// delivered after it. In the shutdown, tasks stop in reverse order, each within its budget and all within the total
 /// budget.
 ///
-/// `run(serviceProviders:options:finished:)` makes the app the process: it owns the signals and exits.
-/// `build(serviceProviders:options:finished:)` makes an app inside a process, for tests and for programs that have an
-/// end of their own.
+/// With `run(serviceProviders:options:finished:)` the app owns the process: it handles signals and exits. With
+/// `build(serviceProviders:options:finished:)` the app is a part of a process, for tests and for programs that
+/// control their own exit.
 ///
 /// - Threading: Safe from any thread.
 public final class AppTasks: Sendable {
     private let lifecycle: Lifecycle?
-    /// Of an app that never came to be.
+    /// The report of an app that could not be made.
     private let stillborn: AppReport?
 
     private static let current = Locked<AppTasks?>(nil)
 
-    /// The app that was built last; nil before the first.
+    /// The app that was made last; nil if there was none.
     public static var shared: AppTasks? { current.withLock { $0 } }
 
-    /// Boots an app inside the process.
+    /// Boots an app as a part of the process.
     ///
     ///     let app = AppTasks.build(serviceProviders: [StorageServices()]) { print("ready") }
     ///     let report = await app.ended()
     ///
     /// - Parameters:
-    ///   - serviceProviders: Their modules are registered first, then their tasks start.
-    ///   - options: Limits, budgets, events.
-    ///   - finished: Is called once, when all tasks have booted; never if the boot fails, which ``ended()`` tells.
-    /// - Returns: The app, which is ``shared`` too. Also where it could not boot: then its report says why.
-    /// - Ordering: `finished`, then the events that have come since, then those that come.
+    ///   - serviceProviders: The providers. Their modules are registered first, then their tasks start.
+    ///   - options: The limits, budgets and events.
+    ///   - finished: A closure that is called once, when all tasks have booted. It is not called if the boot fails.
+    /// - Returns: The app, which is also ``shared``. If it could not boot, its report states the reason.
+    /// - Ordering: `finished` comes before all events.
     /// - Threading: `finished` is called on a worker of the app's ``scheduler``.
     @discardableResult
     public static func build(
@@ -52,17 +52,17 @@ public final class AppTasks: Sendable {
         AppTasks(serviceProviders, options, ownsProcess: false, finished)
     }
 
-    /// Makes the app the process: boots it, hears its signals, ends in order, and exits.
+    /// Boots an app that owns the process, handles its signals, shuts down in order and exits.
     ///
     /// SIGTERM or SIGINT drains, a second one cancels, a third exits at once. The exit code is 0 after an orderly
-    /// end, 1 if the boot or a task failed, 2 if budgets ran out, and 128 plus the signal's number if the end was
-    /// forced. `exit()` in a task also ends the app in order, with its own code.
+    /// shutdown, 1 if the boot or a task failed, and 2 if budgets ran out. After a forced exit it is 128 plus the
+    /// signal's number. `exit()` in a task also shuts the app down in order, and keeps its code.
     ///
     /// - Parameters:
-    ///   - serviceProviders: Their modules are registered first, then their tasks start.
-    ///   - options: Limits, budgets, events, signals.
-    ///   - finished: Is called once, when all tasks have booted.
-    /// - Threading: On the main thread, which serves `TaskQueue.main` from then on; elsewhere it blocks.
+    ///   - serviceProviders: The providers. Their modules are registered first, then their tasks start.
+    ///   - options: The limits, budgets, events and signals.
+    ///   - finished: A closure that is called once, when all tasks have booted.
+    /// - Threading: The main thread, which then serves `TaskQueue.main`. Another thread blocks.
     @available(*, noasync, message: "it blocks the thread: write await AppTasks.run(…)")
     public static func run(
         serviceProviders: [any ServiceProvider], options: AppOptions = AppOptions(),
@@ -73,7 +73,8 @@ public final class AppTasks: Sendable {
         while true { pause() }
     }
 
-    /// The same in an asynchronous `main()`. The main thread continues to serve the main actor.
+    /// Boots an app that owns the process, from an asynchronous `main()`. The main thread continues to serve the main
+    /// actor.
     public static func run(
         serviceProviders: [any ServiceProvider], options: AppOptions = AppOptions(),
         finished: @escaping @Sendable () -> Void = {}
@@ -107,7 +108,7 @@ public final class AppTasks: Sendable {
         _ finished: @escaping @Sendable () -> Void
     ) throws(AppError) -> (Lifecycle, () -> Void) {
         guard let wake = WakePipe() else { throw .noSupervisor(reason: "no file descriptor is left: \(lastSystemError())") }
-        // Before anything else is begun: a signal that comes now ends the boot in order.
+        // The signal handlers come first, so that a signal at any later time causes an orderly shutdown.
         let signals = ownsProcess
             ? SignalHandlers(options.endSignals + options.eventSignals, pipe: wake.writing) : nil
         try options.services.add(modulesOf: providers)
@@ -122,7 +123,7 @@ public final class AppTasks: Sendable {
             startedAt: startedAt, state: state)
         if ownsProcess { ExitHandler.install(for: lifecycle) }
         return (lifecycle, {
-            // What it listens to is there before anything boots; then it is handed on to its one thread.
+            // The supervisor opens its descriptors before any task boots. It is then passed to its thread.
             nonisolated(unsafe) let supervisor = Supervisor(of: lifecycle, graph: graph, signals: signals)
             let problem = startThread(named: "app-supervisor") { unsafe supervisor.run() }
             if let problem { trap("AppTasks: the app's own thread could not be started: \(problem)") }
@@ -132,59 +133,59 @@ public final class AppTasks: Sendable {
 
     // MARK: - The app
 
-    /// The app's workers. Queues that are made on it are drained at the end, when all tasks have stopped.
+    /// The scheduler of the app. Its queues are drained in the shutdown, after all tasks have stopped.
     ///
     ///     let uploads = TaskQueue(maxConcurrentTaskCount: 4, scheduler: AppTasks.shared?.scheduler ?? .shared)
     public var scheduler: Scheduler { lifecycle?.scheduler ?? .shared }
 
-    /// Whether the end has begun: a ``AppTask/main()`` that runs had better come to its own.
+    /// Whether the shutdown has begun. A running ``AppTask/main()`` should then return early.
     public var isEnding: Bool { lifecycle?.isEnding.load(ordering: .acquiring) ?? true }
 
     /// Whether all tasks have booted.
     public var hasBooted: Bool { lifecycle?.state.withLock { $0.hasBooted } ?? false }
 
-    /// Makes the end wait for a queue that is not on the app's ``scheduler``, within the total budget. Closures that
-    /// are left then are cancelled and counted.
+    /// Makes the shutdown wait for a queue of another scheduler, within the total budget. Closures that remain are
+    /// cancelled and counted.
     public func drainAtEnd(_ queue: TaskQueue) {
         lifecycle?.state.withLock { $0.drained.append(queue) }
     }
 
     // MARK: - Events
 
-    /// Posts an event to the tasks that listen.
+    /// Posts an event to all booted tasks.
     ///
     ///     AppTasks.shared?.post(Reload(file: path))
     ///
     /// - Returns: nil if the event was accepted; otherwise one sentence with the reason. The report counts refused
     ///   events.
-    /// - Ordering: Each task hears of each event once, in the order in which they were accepted.
-    /// - Threading: Any thread; it never waits. Tasks hear of it on a worker.
+    /// - Ordering: Each task receives each event once, in the order of acceptance.
+    /// - Threading: Any thread. The call never blocks. Tasks receive the event on a worker.
     @discardableResult
     public func post(_ event: any AppEvent) -> AppError? {
         guard let lifecycle else { return .postedAfterEnd(event: "\(type(of: event))") }
         return lifecycle.events.post(event)
     }
 
-    /// Calls a closure with every task that listens: when the boot has ended, or at once if it has.
+    /// Calls a closure with each booted task, after the boot or at once if the boot has finished.
     ///
     ///     AppTasks.shared?.forEach { ($0 as? PushTask)?.didRegister(token) }
     ///
-    /// - Throws: What `body` throws, where it is called at once. Else the report has it.
-    /// - Ordering: What waits is called among the events, in the order in which it came.
+    /// - Throws: The error of `body` if it is called at once. Otherwise the report notes the error.
+    /// - Ordering: Delayed calls are made between events, in the order of the calls of this function.
     public func forEach(_ body: @escaping @Sendable (AppTask) throws -> Void) rethrows {
         guard let lifecycle, !lifecycle.events.keep(body) else { return }
         for task in listening { try body(task) }
     }
 
-    /// Whether a predicate holds for every task that has booted so far: it is asked now, and its answer is true.
+    /// Returns whether a predicate holds for each task that has booted so far.
     @discardableResult
     public func allSatisfy(_ predicate: (AppTask) throws -> Bool) rethrows -> Bool {
         try listening.allSatisfy(predicate)
     }
 
-    /// Whether a predicate holds for every task, asked when the boot has ended.
+    /// Returns whether a predicate holds for each task, after the boot.
     ///
-    /// - Throws: ``AppError`` when the boot fails instead.
+    /// - Throws: ``AppError`` if the boot fails.
     public func allSatisfy(_ predicate: @escaping @Sendable (AppTask) -> Bool) async throws -> Bool {
         try await booted()
         return listening.allSatisfy(predicate)
@@ -203,7 +204,7 @@ public final class AppTasks: Sendable {
 
     /// Suspends until all tasks have booted.
     ///
-    /// - Throws: ``AppError`` when the boot failed or was ended.
+    /// - Throws: ``AppError`` if the boot failed or the shutdown began.
     public func booted() async throws(AppError) {
         guard let lifecycle else { throw stillborn?.failure ?? .notStarted(task: "the app") }
         let failure: AppError? = await unsafe withUnsafeContinuation { continuation in
@@ -212,19 +213,19 @@ public final class AppTasks: Sendable {
         if let failure { throw failure }
     }
 
-    /// Begins the end: tasks are stopped in reverse order. It may be asked for at any time, also while the boot runs, and
-    /// again.
+    /// Begins the shutdown, in which tasks stop in reverse order. It can be called at any time, also during the boot
+    /// and repeatedly.
     ///
-    /// - Parameter cancelling: Cancels the Swift tasks that tasks stop in, as a second signal does.
+    /// - Parameter cancelling: Whether to cancel the Swift tasks of `stop()`, as a second signal does.
     public func end(cancelling: Bool = false) {
         guard let lifecycle else { return }
         lifecycle.end(.requested)
         if cancelling { lifecycle.end(.requested, isUrging: true) }
     }
 
-    /// Suspends until the app has ended.
+    /// Suspends until the shutdown has finished.
     ///
-    /// - Returns: What there is to be said of it; ``AppReport/exitCode`` is what the process may exit with.
+    /// - Returns: The report. The process may exit with ``AppReport/exitCode``.
     public func ended() async -> AppReport {
         guard let lifecycle else { return report }
         return await unsafe withUnsafeContinuation { continuation in
@@ -232,13 +233,14 @@ public final class AppTasks: Sendable {
         }
     }
 
-    /// How the boot and the end go, as of now.
+    /// The current report on the boot and the shutdown.
     ///
     ///     print(AppTasks.shared?.report.table ?? "")
     public var report: AppReport {
         guard let lifecycle else { return stillborn ?? AppReport(stillborn: .notStarted(task: "the app")) }
         if let report = lifecycle.state.withLock({ $0.report }) { return report }
-        guard let graph = lifecycle.living.graph else { return self.report }  // it has just ended
+        // The app has just ended, so its report now exists.
+        guard let graph = lifecycle.living.graph else { return self.report }
         return AppReport(of: lifecycle, graph: graph, end: nil)
     }
 }

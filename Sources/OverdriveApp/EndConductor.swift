@@ -1,3 +1,6 @@
+// Owns the sequence of the shutdown. The supervisor's thread calls it; other threads only set `Progress`. It never
+// calls the program's code on this thread.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization
@@ -8,15 +11,15 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The end, step by step, on the supervisor's thread: events that were taken in are delivered, tasks are stopped in reverse
-/// order, queues are drained; each within its budget and all within the whole's.
+/// Runs the shutdown step by step on the supervisor's thread. Accepted events are delivered, tasks are stopped in
+/// reverse order, and queues are drained. Each step has a budget.
 final class EndConductor {
     private enum Stand: UInt8 {
-        /// Its turn has not come, or it boots still.
+        /// The task still boots, or its turn to stop has not come.
         case open
         /// Its `stop()` runs.
         case stopping
-        /// It is over, as far as the end is concerned.
+        /// The shutdown does not wait for the task any longer.
         case done
     }
 
@@ -26,18 +29,19 @@ final class EndConductor {
     private let graph: AppGraph
     private let began: Int64
     private let wholeDeadline: Int64
-    /// Until when tasks may stop: what is left belongs to the queues, whose closures are to be counted at least.
+    /// The deadline for stopping tasks. The remaining time is for draining the queues, at least for counting their
+    /// closures.
     private let tasksDeadline: Int64
     private var stage = Stage.events
     private var isCancelling = false
-    /// How long closures that run may go on after who ends the program in a hurry, in nanoseconds.
+    /// The time in nanoseconds for running closures after exit() or a second signal.
     private static let moment: Int64 = 250_000_000
     private var stands: [Stand]
-    /// How many of those that wait for a task are not done.
+    /// The number of dependents of each task that are not done.
     private var openDependents: [Int]
     private var openCount: Int
     private var stops: [Int: AsyncTask<Void, Never>] = [:]
-    /// When the budgets of those that boot or stop are spent: who has booted after all has another one for stopping.
+    /// The deadlines of tasks that boot or stop. A task that boots late gets a new deadline for its stop.
     private var deadlines: [Int: Int64] = [:]
     private(set) var nextDeadline: Int64
     private var overBudget: [String] = []
@@ -45,10 +49,10 @@ final class EndConductor {
     private let progress = Progress()
     private var drainBegun = false
 
-    /// What other threads tell this one, which may have gone on without them.
+    /// Results of other threads, which may outlive the shutdown.
     private final class Progress: Sendable {
         let eventsAreDrained = Atomic(false)
-        /// Those of queues that are not on the app's scheduler.
+        /// The number of discarded closures of queues that are not on the app's scheduler.
         let discardedClosures = Atomic(0)
         let closures = Locked<ShutdownReport?>(nil)
     }
@@ -76,7 +80,7 @@ final class EndConductor {
         }
     }
 
-    /// Nobody starts any more, and who boots is asked to come to its end.
+    /// Prevents further starts, and asks booting tasks to end.
     private func withdraw() {
         var asked: [AppTask] = []
         var withdrawn: [AppTask] = []
@@ -88,7 +92,7 @@ final class EndConductor {
                 limit(index, to: task, from: began)
             }
         }
-        // The program's handlers may be called, which is not for this thread.
+        // These calls may run the program's handlers, so they run on a worker.
         guard !asked.isEmpty || !withdrawn.isEmpty else { return }
         lifecycle.queue.async { [asked, withdrawn] in
             for task in asked { task.askToEnd() }
@@ -96,7 +100,7 @@ final class EndConductor {
         }
     }
 
-    /// Cancels tasks, whose handlers are the program's: not on this thread.
+    /// Cancels tasks on a worker, because the program's handlers may run.
     private func cancel(_ indices: [Int]) {
         let tasks = indices.map { graph.tasks[$0] }
         if !tasks.isEmpty { lifecycle.queue.async { for task in tasks { task.cancel() } } }
@@ -108,7 +112,7 @@ final class EndConductor {
         nextDeadline = min(nextDeadline, due)
     }
 
-    /// Goes on as far as it can. True: the app is over.
+    /// Continues the shutdown as far as possible. Returns true when it has finished.
     func conduct(now: Int64, isCancelling: Bool) -> Bool {
         if isCancelling, !self.isCancelling {
             self.isCancelling = true
@@ -116,7 +120,7 @@ final class EndConductor {
             cancel(graph.tasks.indices.filter { stands[$0] == .open && graph.tasks[$0].place == .booting })
             if drainBegun { hurryDrain() }
         }
-        // What became of the closures may be about to be told.
+        // The drain may report its result up to 40 ms after the deadline.
         if now >= wholeDeadline + (stage == .queues ? 40_000_000 : 0) {
             if stage != .queues { runOutOfTime() }
             isLate = true
@@ -140,7 +144,7 @@ final class EndConductor {
 
     // MARK: - Stage by stage
 
-    /// From the events to the tasks, when the last has been delivered, or there is no more time for it.
+    /// Moves from events to tasks after the last delivery, or when the time for events is spent.
     private func leaveEvents(_ now: Int64) {
         let deadline = began + lifecycle.options.stopBudget.nanosecondCount
         guard progress.eventsAreDrained.load(ordering: .acquiring) || now >= deadline || isCancelling else { return }
@@ -149,7 +153,7 @@ final class EndConductor {
         for index in stands.indices { look(at: index) }
     }
 
-    /// The task may have come so far that it can be stopped, or be done.
+    /// Checks whether the task can be stopped or is done.
     private func look(at index: Int) {
         let task = graph.tasks[index]
         switch (stands[index], task.place) {
@@ -176,7 +180,7 @@ final class EndConductor {
         if isCancelling { stop.cancel() }
     }
 
-    /// The task is done; those that it depends on may be stopped.
+    /// Marks the task as done. Its dependencies may be stopped then.
     private func finish(_ index: Int) {
         guard stands[index] != .done else { return }
         stands[index] = .done
@@ -188,15 +192,16 @@ final class EndConductor {
         }
     }
 
-    /// Tasks whose budgets are spent hold nobody up any more.
+    /// Gives up tasks whose budgets are spent, so that no task waits for them.
     private func giveUp(_ now: Int64) {
         let spent = deadlines.filter { $0.value <= now }.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
         for index in spent where stands[index] != .done {
             deadlines[index] = nil
             let task = graph.tasks[index]
-            // One that boots has had its budget for coming to its end; one that was up meanwhile has another for stopping.
+            // A booting task has used its budget for ending early. A task that has booted in the meantime has a new
+            // budget for its stop.
             if stands[index] == .open, task.place != .booting { continue }
-            // If it says that it has booted after all, it is stopped then.
+            // If the task still boots later, `stopLate` stops it.
             if task.move(from: .booting, to: .failed) { cancel([index]) }
             stops[index]?.cancel()
             overBudget.append(task.title)
@@ -205,7 +210,7 @@ final class EndConductor {
         nextDeadline = deadlines.values.reduce(tasksDeadline, min)
     }
 
-    /// Whoever is not done is left as it is.
+    /// Gives up all tasks that are not done.
     private func runOutOfTime() {
         isLate = openCount > 0
         for index in stands.indices where stands[index] != .done {
@@ -215,17 +220,17 @@ final class EndConductor {
         openCount = 0
     }
 
-    /// What the queues hold runs, as long as there is time; the rest is cancelled and counted. On a thread of its own:
-    /// this one goes on hearing signals.
+    /// Drains the queues until the deadline, then cancels and counts the remaining closures. A separate thread does
+    /// this, so that this thread still handles signals.
     private func beginDrain(_ now: Int64) {
         stage = .queues
         drainBegun = true
         let isExiting = lifecycle.state.withLock { $0.reason == .exitCalled }
-        // Closures that were given up do not come back: the rest has a task's budget at most. The scheduler may take
-        // 50 ms more than it is given, and this thread's own threads have to be started.
+        // Given-up closures will not return, so the drain gets at most the budget of a task. The reserve covers the
+        // scheduler's 50 ms and the start of threads.
         var budget = wholeDeadline - now - 100_000_000
         if !overBudget.isEmpty { budget = min(budget, lifecycle.options.stopBudget.nanosecondCount) }
-        // A closure that is about to return is not stuck: it has a moment for that.
+        // A closure that is about to return should not count as stuck.
         if isExiting || isCancelling { budget = min(budget, Self.moment) }
         let (lifecycle, deadline) = (lifecycle, Duration.nanoseconds(max(0, budget)))
         nextDeadline = wholeDeadline + 40_000_000
@@ -248,7 +253,7 @@ final class EndConductor {
         _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(timeout: .nanoseconds(Self.moment)) }
     }
 
-    /// Waits for queues that are not on the app's scheduler, and discards what is left on them.
+    /// Waits for queues that are not on the app's scheduler, and discards what remains.
     private static func drain(_ queues: [TaskQueue], until deadline: ContinuousClock.Instant) -> Int {
         let group = WaitGroup()
         for queue in queues {
@@ -264,13 +269,13 @@ final class EndConductor {
 
     // MARK: - Over
 
-    /// Leaves the report, tells who waits for it, and ends the process where the app is the process.
+    /// Publishes the report, resumes the waiters, and exits if the app owns the process.
     func conclude() {
         let closures = progress.closures.withLock { $0 }
         var code: Int32 = 0
         let isStuck = isLate || !overBudget.isEmpty || (closures?.stuck ?? 0) > 0
         let (failure, reason) = lifecycle.state.withLock { ($0.failure, $0.reason) }
-        // The closure that is inside exit() is stuck there, and is meant to be.
+        // The closure that called exit() counts as stuck, but is expected.
         let isOverBudget = isLate || !overBudget.isEmpty
             || (closures?.stuck ?? 0) > (reason == .exitCalled ? 1 : 0)
         if failure != nil { code = 1 } else if isOverBudget { code = 2 }
@@ -290,12 +295,12 @@ final class EndConductor {
         lifecycle.living.end()
         if lifecycle.ownsProcess {
             report.say()
-            // Who waits inside exit() would go on with it, and have its own code.
+            // A waiter inside exit() would continue and use its own exit code.
             if reason == .exitCalled, isOverBudget { _exit(code) }
         }
         for body in waiting { body(report) }
         guard lifecycle.ownsProcess, reason != .exitCalled else { return }
-        // Handlers of exit() may wait for what is stuck.
+        // Handlers of exit() may wait for a stuck closure.
         if isStuck { _exit(code) }
         exit(code)
     }

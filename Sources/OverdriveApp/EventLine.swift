@@ -1,7 +1,10 @@
+// Owns the queue of events and visits of an app. `AppTasks` adds to it, and the shutdown closes it. One closure at a
+// time delivers on a worker.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// The events that wait, in the order in which they came: kept while the boot runs, then delivered one at a time.
+/// The waiting events in order. They are kept during the boot, then delivered one at a time.
 final class EventLine: Sendable {
     typealias Visit = @Sendable (AppTask) throws -> Void
 
@@ -10,15 +13,15 @@ final class EventLine: Sendable {
         case visit(Visit)
     }
 
-    /// What has become of events and visits.
+    /// The counts of events and visits.
     struct Counts: Sendable {
         var accepted = 0
         var delivered = 0
         var refused = 0
         var dropped = 0
-        /// Errors that visits threw which had waited, so that nobody was there to catch them.
+        /// The errors of delayed visits, which had no caller to catch them.
         var visitErrors: [String] = []
-        /// Of the first that was refused.
+        /// The message for the first refused event.
         var firstRefusal: String?
     }
 
@@ -30,16 +33,16 @@ final class EventLine: Sendable {
         var isLive = false
         var isDelivering = false
         var isClosed = false
-        /// Tasks are being stopped: not every one of them hears of what comes now.
+        /// Whether tasks are being stopped. Later deliveries do not reach all tasks.
         var isLeft = false
-        /// What was heard only then.
+        /// The number of deliveries after that.
         var unheard = 0
-        /// Whether tasks hear of something just now.
+        /// Whether a delivery is under way.
         var isBeingHeard = false
         var whenDrained: (@Sendable () -> Void)?
 
         var count: Int { waiting.count - head }
-        /// The events among them, which are what the capacity is for: a program makes as many visits as it has written.
+        /// The number of waiting events, which the capacity limits. Visits are not limited.
         var eventCount = 0
 
         mutating func add(_ item: Item) {
@@ -47,7 +50,7 @@ final class EventLine: Sendable {
             if case .event = item { eventCount += 1 }
         }
 
-        /// Drops the event that has waited longest. The visits before it keep their places.
+        /// Drops the oldest event. Earlier visits keep their order.
         mutating func dropOldestEvent() {
             guard let oldest = waiting[head...].firstIndex(where: { if case .event = $0 { true } else { false } })
             else { return }
@@ -87,13 +90,13 @@ final class EventLine: Sendable {
     }
 
     var counts: Counts { state.withLock { $0.counts } }
-    /// Events and visits that were accepted, and that not every task has heard of.
+    /// The number of accepted events and visits that did not reach all tasks.
     var undelivered: Int { state.withLock { $0.count + $0.unheard + ($0.isBeingHeard ? 1 : 0) } }
 
-    /// Nobody waits for what has not been delivered any more.
+    /// Marks that the shutdown no longer waits for deliveries.
     func leave() { state.withLock { $0.isLeft = true } }
 
-    /// Takes an event in, or says why not.
+    /// Accepts an event, or returns the reason for a refusal.
     func post(_ event: any AppEvent) -> AppError? {
         let (error, begins) = state.withLock { state -> (AppError?, Bool) in
             if state.isClosed { return (refuse(&state, .postedAfterEnd(event: "\(type(of: event))")), false) }
@@ -124,7 +127,7 @@ final class EventLine: Sendable {
         return true
     }
 
-    /// Keeps a visit until the boot has ended. False: it has, and the caller makes the visit itself.
+    /// Keeps a visit until the boot has finished. Returns false if it has finished; the caller then makes the visit.
     func keep(_ visit: @escaping Visit) -> Bool {
         let (kept, begins) = state.withLock { state -> (Bool, Bool) in
             guard !state.isLive, !state.isClosed else { return (false, false) }
@@ -135,7 +138,7 @@ final class EventLine: Sendable {
         return kept
     }
 
-    /// The boot has ended: what has waited is delivered, and then what comes.
+    /// Starts deliveries, after the boot.
     func open() {
         let begins = state.withLock { state in
             state.isOpen = true
@@ -145,13 +148,13 @@ final class EventLine: Sendable {
         if begins { queue.async { self.deliver() } }
     }
 
-    /// Nothing more is taken in.
+    /// Refuses further events and visits.
     func refuseFromNowOn() {
         state.withLock { $0.isClosed = true }
     }
 
-    /// Nothing more is taken in. `whenDrained` is called once, when what was taken in is delivered; what came before a
-    /// boot that never ended never is.
+    /// Refuses further events and visits. Calls `whenDrained` once, when the accepted ones are delivered. Without a
+    /// finished boot, they are not delivered.
     func close(whenDrained: @escaping @Sendable () -> Void) {
         let isDrained = state.withLock { state in
             state.isClosed = true

@@ -8,7 +8,7 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// What `exit()` does to an app that is the process: it ends in order, on whatever thread it was called.
+/// Makes `exit()` on any thread shut the app down in order, if the app owns the process.
 enum ExitHandler {
     private static let lifecycle = Locked<Lifecycle?>(nil)
 
@@ -20,11 +20,12 @@ enum ExitHandler {
         if isFirst { atexit { ExitHandler.run() } }
     }
 
-    /// Called by exit(): the calling thread comes back to no task.
+    /// Runs inside exit(). The calling thread never returns to its task.
     private static func run() {
         guard let lifecycle = lifecycle.withLock({ $0 }), lifecycle.state.withLock({ $0.report == nil }) else { return }
         let here = currentThread()
-        // A Swift task that a body left behind has a copy of `current`: a task that is up has no body under way, and is stopped.
+        // Swift tasks that a body started inherit `current`. A task that is up has no running body and can be
+        // stopped, so it is not meant.
         let inherited = AppTask.current.flatMap { $0.place == .up ? nil : $0 }
         let task = inherited ?? lifecycle.living.tasks.first { $0.mainThread.load(ordering: .relaxed) == here }
         lifecycle.state.withLock { $0.exiting = task.map { $0.index - 1 } }

@@ -1,6 +1,6 @@
 public import Synchronization
 
-/// A service, found by its type when it is first used.
+/// Finds a service by its type at the first use.
 ///
 ///     actor Mailroom {
 ///         @Inject var mailer: any Mailer
@@ -8,41 +8,42 @@ public import Synchronization
 ///         func send(_ letter: Letter) { mailer.send(letter) }
 ///     }
 ///
-/// In a plain Sendable class the language refuses a wrapper's variable: write `let mailer = Injected<any Mailer>()` there,
-/// which works everywhere, and `mailer.value` or `mailer()`.
+/// A Sendable class cannot have a wrapped variable. Write `let mailer = Injected<any Mailer>()` there, and
+/// `mailer.value` or `mailer()`.
 ///
-/// It keeps what it has resolved: a registration that comes later is seen by those who resolve later. A service that
-/// nobody has registered, or that needs itself, ends the program with a sentence that names the type and who asked.
+/// The wrapper keeps the resolved service. A later registration affects only later resolutions. A service that is not
+/// registered, or that needs itself, traps with a message that names the type and the caller.
 ///
-/// - Threading: Safe from any thread: all see the same instance.
-/// - Cost: Resolved, one load and no lock. To that the language adds, for an `@Inject` variable as for any, counting references
-///   up and down; a constant `Injected` of a class has none of it, and one of a protocol none in ``withValue(_:)``. The
-///   first use is ``ServiceLocator``'s.
+/// - Threading: Safe from any thread. All threads see the same instance.
+/// - Cost: One load and no lock, after the first use. An `@Inject` variable also retains and releases the service. A
+///   constant `Injected` avoids this for a class, and for a protocol in ``withValue(_:)``. The first use costs a
+///   resolution by ``ServiceLocator``.
 @propertyWrapper
 @safe public final class Inject<Value: Sendable>: @unchecked Sendable {
-    /// What was resolved. It is read where it is: a copy would count a reference, which takes longer than all the rest.
+    /// The resolved service. It is used in place, because a copy would change a reference count, which takes longer
+    /// than the rest.
     @usableFromInline
     final class Box {
         @usableFromInline let value: Value
         init(_ value: Value) { self.value = value }
     }
 
-    /// The box, at +1 from when it is there; it never changes. A bare pointer, because `AtomicLazyReference` asks the
-    /// runtime for its type at every look.
+    /// The retained box, set once. It is a raw pointer, because `AtomicLazyReference` looks up type metadata at each
+    /// read.
     @usableFromInline let box = unsafe Atomic<UnsafeRawPointer?>(nil)
     private let locator: ServiceLocator
     private let name: String?
     private let file: StaticString
     private let line: UInt
 
-    /// A service by its type.
+    /// Creates a reference to a service.
     ///
     /// - Parameters:
-    ///   - type: What it was registered for.
-    ///   - name: What it was registered under.
-    ///   - locator: Where it is looked for.
-    ///   - file: Who asks, for the sentence where there is no such service.
-    ///   - line: Who asks, too.
+    ///   - type: The registered type.
+    ///   - name: The registered name.
+    ///   - locator: The locator to search.
+    ///   - file: The calling file, used in error messages.
+    ///   - line: The calling line, used in error messages.
     public init(
         _ type: Value.Type = Value.self, name: String? = nil, in locator: ServiceLocator = .shared,
         file: StaticString = #fileID, line: UInt = #line
@@ -58,27 +59,27 @@ public import Synchronization
     @inlinable
     public var value: Value { withValue { $0 } }
 
-    /// Does something with the service where it is: without a copy, which of an `any Mailer` takes longer than all the rest.
+    /// Calls a closure with the service, without copying it. A copy of an `any Mailer` takes longer than the rest.
     ///
     ///     let mailer = Injected<any Mailer>()
     ///     mailer.withValue { $0.send(letter) }
     ///
-    /// - Parameter body: What to do. The service is there for as long as it runs.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Threading: The calling thread runs `body`; many may at once.
-    /// - Cost: Resolved, one load.
+    /// - Parameter body: The closure. The service stays valid during the call.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`.
+    /// - Threading: The calling thread runs `body`. Several threads may do so at a time.
+    /// - Cost: One load, after the first use.
     @inlinable @inline(__always)
     public func withValue<R>(_ body: (Value) throws -> R) rethrows -> R {
-        // The box is this wrapper's, which the compiler would let go of, and the box with it, before it looks into the box.
+        // Without this, the compiler could release the wrapper and its box before the box is read.
         defer { withExtendedLifetime(self) {} }
         return try unsafe resolved._withUnsafeGuaranteedRef { try body($0.value) }
     }
 
-    // Inline: where Value is known, no type is asked of the runtime.
+    // Inlined, so that code that knows Value does not look up type metadata.
     @inlinable @inline(__always)
     var resolved: Unmanaged<Box> {
-        // Acquires what the service was made of.
+        // Acquires the service's initialisation.
         if let box = unsafe box.load(ordering: .acquiring) { return unsafe .fromOpaque(box) }
         return unsafe resolve()
     }
@@ -91,10 +92,10 @@ public import Synchronization
     public var projectedValue: Inject<Value> { self }
 
     /// Whether the service has been resolved.
-    public var isResolved: Bool { unsafe box.load(ordering: .relaxed) != nil }  // relaxed: it is not looked at
+    public var isResolved: Bool { unsafe box.load(ordering: .relaxed) != nil }  // relaxed: the service is not read
 
     deinit {
-        // Nobody else is here any more.
+        // No other thread accesses the wrapper during its deinitialisation.
         if let box = unsafe box.load(ordering: .acquiring) { unsafe Unmanaged<Box>.fromOpaque(box).release() }
     }
 
@@ -102,8 +103,8 @@ public import Synchronization
     @inline(never)
     func resolve() -> Unmanaged<Box> {
         let made = unsafe Unmanaged.passRetained(Box(locator.module(for: Value.self, name: name, file: file, line: line)))
-        // Releases what the service is made of. Of several threads that were here at once one was first, and all go on with
-        // what it has.
+        // Releases the service's initialisation. If several threads resolve at once, all use the result of the first
+        // one.
         let (isFirst, found) = unsafe box.compareExchange(
             expected: nil, desired: UnsafeRawPointer(made.toOpaque()), ordering: .acquiringAndReleasing)
         guard !isFirst, let found = unsafe found else { return unsafe made }
@@ -112,5 +113,5 @@ public import Synchronization
     }
 }
 
-/// A service, found by its type when it is first used, as a constant: `let mailer = Injected<any Mailer>()`.
+/// A service found by its type at the first use, as a constant: `let mailer = Injected<any Mailer>()`.
 public typealias Injected = Inject

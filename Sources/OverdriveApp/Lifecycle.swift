@@ -1,8 +1,11 @@
+// Owns the shared state of an app: its tasks, the progress of the boot, and the reason for the shutdown. Tasks report
+// to it from their threads. The supervisor makes all decisions that need a clock.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization
 
-/// Why an app ends.
+/// The reason for a shutdown.
 enum EndReason: Sendable, Equatable {
     case bootFailed
     case taskFailed
@@ -21,17 +24,17 @@ enum EndReason: Sendable, Equatable {
     }
 }
 
-/// What an app's parts share: its tasks, how far the boot is, and why it ends.
+/// The state that the parts of an app share.
 ///
-/// Tasks count themselves off here, on the threads on which they finish. What needs a clock or a decision is the
-/// ``Supervisor``'s, which this wakes.
+/// Tasks report their ends here, on the threads on which they finish. Work that needs a clock or a decision belongs
+/// to the ``Supervisor``, which this object wakes.
 final class Lifecycle: Sendable {
     struct State {
         var failure: AppError?
         var reason: EndReason?
-        /// When the end was asked for.
+        /// The time of the first request for a shutdown.
         var endsSince: Int64 = 0
-        /// How often it was asked for more urgently.
+        /// The number of further, more urgent requests.
         var urgency = 0
         var notes: [String]
         var hasBooted = false
@@ -39,14 +42,14 @@ final class Lifecycle: Sendable {
         var report: AppReport?
         var whenEnded: [@Sendable (AppReport) -> Void] = []
         var drained: [TaskQueue] = []
-        /// Tasks that have changed their place since the end began, and may be among those more than once.
+        /// The tasks whose state has changed in the shutdown; a task may occur repeatedly.
         var changed: [Int] = []
-        /// The task that is inside exit(), and will not come back.
+        /// The task inside exit(), which will not return.
         var exiting: Int?
         var finished: (@Sendable () -> Void)?
-        /// Wait for the end of the boot, whichever it is.
+        /// The waiters for the end of the boot, successful or not.
         var whenBooted: [@Sendable (AppError?) -> Void] = []
-        /// The last signal that asked for the end.
+        /// The last signal that requested the shutdown.
         var lastSignal: AppSignal?
     }
 
@@ -54,11 +57,11 @@ final class Lifecycle: Sendable {
     let scheduler: Scheduler
     let startedAt: Int64
     let wake: WakePipe
-    /// Whether the app is the process: it owns the signals, and exits.
+    /// Whether the app owns the process: it handles signals and exits.
     let ownsProcess: Bool
     let queue: TaskQueue
     let events: EventLine
-    /// No task starts any more.
+    /// Whether no further task may start.
     let isEnding = Atomic(false)
     private let remaining: Atomic<Int>
     let state: Locked<State>
@@ -80,7 +83,7 @@ final class Lifecycle: Sendable {
         }
     }
 
-    /// The tasks, until the app is over: then nothing keeps them, which keep the app.
+    /// The tasks, until the app has ended. Then they are released, which breaks their reference cycle with the app.
     final class Living: Sendable {
         private let held: Locked<AppGraph?>
 
@@ -91,13 +94,13 @@ final class Lifecycle: Sendable {
 
         func end() {
             let graph = held.withLock { $0.take() }
-            withExtendedLifetime(graph) {}  // let go of without the lock
+            withExtendedLifetime(graph) {}  // Released after the lock.
         }
     }
 
     // MARK: - The boot
 
-    /// Adds the tasks to the queue: those that wait for nothing may start at once.
+    /// Adds the tasks to the queue. Tasks without dependencies may start at once.
     func start(_ tasks: [AppTask]) {
         for task in tasks {
             task.lifecycle = self
@@ -107,34 +110,36 @@ final class Lifecycle: Sendable {
         if tasks.isEmpty { bootIsOver() }
     }
 
-    /// A worker is about to run the task. False: it is not to start.
+    /// Called by a worker before the task runs. Returns false if the task must not start.
     func mayStart(_ task: AppTask) -> Bool {
         guard !isEnding.load(ordering: .sequentiallyConsistent) else {
             _ = task.move(from: .waiting, to: .withdrawn)
             return false
         }
-        if task.place == .booting { return true }  // one more attempt
-        // The end may have withdrawn it meanwhile.
+        if task.place == .booting { return true }  // another attempt
+        // The shutdown may have withdrawn the task.
         guard task.move(from: .waiting, to: .booting) else { return false }
         task.startedAt.store(monotonicNow(), ordering: .releasing)
         return true
     }
 
-    /// The task's outcome is there, and its dependents wait still.
+    /// Handles the outcome of a task, before its dependents start.
     private func hasEnded(_ task: AppTask, _ result: Result<Void, any Error>) {
         task.endedAt.store(monotonicNow(), ordering: .releasing)
         switch result {
         case .success:
-            _ = task.move(from: .booting, to: .up)  // setFinished() has, or finish(with:) was called
+            // setFinished() has made this change unless the body called finish(with:)
+            _ = task.move(from: .booting, to: .up)
             task.tellFailure()
         case .failure(let error):
             if task.move(from: .booting, to: .failed) || task.move(from: .waiting, to: .failed) {
                 fail(.taskFailed(task: task.title, reason: reason(of: error)))
             }
         }
-        // In one order with isEnding: the end's first look sees the place, or this sees the end.
+        // The state and isEnding are in one total order: the first scan of the shutdown sees the state, or this
+        // thread sees the flag.
         if isEnding.load(ordering: .sequentiallyConsistent) { hasChanged(task) }
-        // Releases what the tasks have written to what comes after the boot.
+        // Releases the writes of the tasks to the code after the boot.
         if remaining.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { bootIsOver() }
     }
 
@@ -160,7 +165,7 @@ final class Lifecycle: Sendable {
         }
     }
 
-    /// The boot fails, unless it has failed, is over or is being ended.
+    /// Fails the boot, unless it has failed, has finished or is being ended.
     func fail(_ error: AppError) {
         let fails = state.withLock { state in
             guard state.reason == nil, !state.hasBooted else { return false }
@@ -170,8 +175,8 @@ final class Lifecycle: Sendable {
         if fails { end(.bootFailed) }
     }
 
-    /// A task that had booted has failed: the app ends, or the boot fails where it is not over. While it ends, that is
-    /// noted.
+    /// Handles the failure of a task that had booted. The app ends, or the boot fails if it is under way. During the
+    /// shutdown the failure is only noted.
     func failLater(_ task: AppTask, _ error: any Error) {
         let error = AppError.failedLater(task: task.title, reason: reason(of: error))
         let reason = state.withLock { state -> EndReason? in
@@ -187,7 +192,7 @@ final class Lifecycle: Sendable {
 
     // MARK: - The end
 
-    /// Asks for the end: the first time it begins, afterwards it becomes more urgent if `isUrging`.
+    /// Requests the shutdown. The first call begins it; later calls make it more urgent if `isUrging` is true.
     func end(_ reason: EndReason, isUrging: Bool = false) {
         let (waiting, failure) = state.withLock { state in
             if case .signal(let signal) = reason { state.lastSignal = signal }
@@ -206,7 +211,7 @@ final class Lifecycle: Sendable {
         for body in waiting { body(failure ?? .notStarted(task: "the rest of the boot")) }
     }
 
-    /// Calls `body` when the boot is over: with nil when all tasks have booted, else with why they have not.
+    /// Calls `body` after the boot: with nil if all tasks have booted, otherwise with the error.
     func whenBooted(_ body: @escaping @Sendable (AppError?) -> Void) {
         let (isOver, failure) = state.withLock { state -> (Bool, AppError?) in
             if state.hasBooted { return (true, nil) }
@@ -217,19 +222,19 @@ final class Lifecycle: Sendable {
         if isOver { body(failure) }
     }
 
-    /// The end has to look at the task again.
+    /// Makes the shutdown check the task again.
     func hasChanged(_ task: AppTask) {
         state.withLock { $0.changed.append(task.index - 1) }
         wake.poke()
     }
 
-    /// The task has booted after it was given up: nobody else will stop it.
+    /// Stops a task that booted after it was given up, because no other code will stop it.
     func stopLate(_ task: AppTask) {
         note("\(task.title) booted only after the app had given it up, and was stopped at once")
         AsyncTask(executorPreference: scheduler) { try? await task.stop() }
     }
 
-    /// Runs the task's `stop()`. Returns what cancels it.
+    /// Runs the task's `stop()`. Returns the Swift task, by which it can be cancelled.
     func stop(_ task: AppTask) -> AsyncTask<Void, Never> {
         AsyncTask(executorPreference: scheduler) { [self] in
             await AppTask.$current.withValue(task) {
@@ -245,7 +250,7 @@ final class Lifecycle: Sendable {
         state.withLock { $0.notes.append(sentence) }
     }
 
-    /// Calls `body` with the report when the app is over: at once where it is.
+    /// Calls `body` with the report when the app has ended; at once if it has ended.
     func whenEnded(_ body: @escaping @Sendable (AppReport) -> Void) {
         let report = state.withLock { state -> AppReport? in
             if state.report == nil { state.whenEnded.append(body) }

@@ -6,16 +6,16 @@ internal import Dispatch
     internal import Musl
 #endif
 
-/// What run loops serve the main queue by.
+/// The functions by which run loops serve the main queue.
 @_silgen_name("_dispatch_get_main_queue_handle_4CF")
 private func mainQueueHandle() -> Int32
 @_silgen_name("_dispatch_main_queue_callback_4CF")
 private func drainMainQueue(_ message: UnsafeRawPointer?)
 
-/// Runs what comes to the main queue, on the main thread, for ever.
+/// Runs the closures of the main queue on the main thread, forever.
 ///
-/// `dispatchMain()` would unblock every signal on this thread: one that the program has blocked, to read it from a
-/// signalfd, would end the process.
+/// `dispatchMain()` would unblock all signals on this thread. A signal that the program has blocked for a signalfd
+/// would then end the process.
 func serveMainQueue() -> Never {
     let handle = mainQueueHandle()
     var descriptor = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)

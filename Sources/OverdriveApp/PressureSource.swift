@@ -4,15 +4,15 @@
     internal import Musl
 #endif
 
-/// The kernel's pressure-stall information for memory: a descriptor that is ready, exceptionally, when the threshold
-/// is passed.
+/// Reads the kernel's pressure-stall information for memory. The descriptor reports an exceptional condition when the
+/// threshold is exceeded.
 final class PressureSource {
     let descriptor: Int32
     let threshold: MemoryPressure.Threshold
 
-    /// Asks the process's own control group, else the whole machine.
+    /// Opens the file of the process's control group, or that of the whole machine.
     ///
-    /// - Parameter note: Is called with one sentence where there is no such information.
+    /// - Parameter note: Called with a sentence if there is no pressure information.
     init?(_ threshold: MemoryPressure.Threshold, files: [String] = PressureSource.files(), note: (String) -> Void) {
         let request = "some \(threshold.stall.nanosecondCount / 1000) \(threshold.window.nanosecondCount / 1000)"
         var reason = "the kernel does not offer it"
@@ -22,7 +22,7 @@ final class PressureSource {
                 reason = "\(file): \(lastSystemError())"
                 continue
             }
-            // With its terminating zero, as the kernel wants it.
+            // The kernel expects the terminating zero.
             if unsafe write(descriptor, request, request.utf8.count + 1) > 0 {
                 self.descriptor = descriptor
                 self.threshold = threshold
@@ -37,11 +37,11 @@ final class PressureSource {
 
     deinit { close(descriptor) }
 
-    /// Where the kernel may have it, the nearest first.
+    /// Returns the possible paths, the nearest control group first.
     ///
     /// - Parameters:
-    ///   - membership: The file that says which control group the process is in.
-    ///   - root: Where control groups are.
+    ///   - membership: The file that names the process's control group.
+    ///   - root: The folder of the control groups.
     static func files(membership: String = "/proc/self/cgroup", root: String = "/sys/fs/cgroup") -> [String] {
         var groups: [String] = []
         if let file = unsafe fopen(membership, "re") {

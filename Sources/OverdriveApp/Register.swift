@@ -1,12 +1,12 @@
-/// How long what a registration makes is kept.
+/// The lifetime of a registered service.
 public enum StoragePolicy: Sendable {
-    /// One instance for all, made when the first asks.
+    /// One instance for all callers, made at the first use.
     case unique
-    /// A new instance for each who asks: each `@Inject` has its own.
+    /// A new instance for each caller, so that each `@Inject` has a separate one.
     case new
 }
 
-/// How a service is made, registered for a type and perhaps a name.
+/// Registers the way to make a service, under a type and optionally a name.
 ///
 ///     [
 ///         Register(.unique) { Database(path: path) },
@@ -18,15 +18,16 @@ public struct Register: Sendable {
     let policy: StoragePolicy
     let resolve: @Sendable () -> any Sendable
 
-    /// A registration.
+    /// Creates a registration.
     ///
     /// - Parameters:
-    ///   - type: What it is found by; the closure's own type by default, a protocol if it is to be replaceable.
-    ///   - name: Tells services of the same type from each other.
-    ///   - policy: Whether all who ask have the same instance.
-    ///   - resolve: Makes it. It may resolve other services, but none that needs this one.
-    /// - Threading: `resolve` is called on the asking thread. With `.unique` it is called once, and other threads
-    ///   wait for it. If `resolve` waits for one of those threads, both hang; a warning names the service after 1 s.
+    ///   - type: The type to find the service by: by default the closure's result type, or a protocol.
+    ///   - name: A name that distinguishes services of the same type.
+    ///   - policy: Whether all callers share one instance.
+    ///   - resolve: A closure that makes the service. It may resolve other services, but none that needs this one.
+    /// - Threading: `resolve` is called on the thread of the first use. With `.unique` it is called once, and other
+    ///   threads wait for it. If `resolve` waits for one of those threads, both hang; a warning names the service
+    ///   after 1 s.
     public init<T: Sendable>(
         _ type: T.Type = T.self, name: String? = nil, _ policy: StoragePolicy = .new,
         _ resolve: @escaping @Sendable () -> T
@@ -36,7 +37,7 @@ public struct Register: Sendable {
         self.resolve = resolve
     }
 
-    /// A registration of the closure's own type.
+    /// Creates a registration under the closure's result type.
     public init<T: Sendable>(
         name: String? = nil, _ policy: StoragePolicy, _ resolve: @escaping @Sendable () -> T
     ) {
@@ -44,7 +45,7 @@ public struct Register: Sendable {
     }
 }
 
-/// A type, by its identity and not by what it is called, and a name.
+/// A key of a service: the identity of a type, and a name.
 struct ServiceKey: Hashable, Sendable, CustomStringConvertible {
     private let type: ObjectIdentifier
     private let name: String?

@@ -2,11 +2,11 @@ internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization
 
-/// Why a service could not be had.
+/// The error of a service that could not be resolved.
 public enum ServiceError: Error, Equatable, CustomStringConvertible {
-    /// Nobody has registered it.
+    /// The service is not registered.
     case missing(service: String, asker: String)
-    /// It needs itself, by the way of others; the first and the last of the path are the same.
+    /// The service needs itself through other services. The first and the last of the path are equal.
     case circle(path: [String], asker: String)
 
     public var description: String {
@@ -21,23 +21,23 @@ public enum ServiceError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Finds services by their type, and perhaps a name.
+/// Finds services by their type and optionally a name.
 ///
 ///     ServiceLocator.shared.add { Register((any Printer).self) { ConsolePrinter() } }
 ///     let printer: any Printer = ServiceLocator.shared.module()
 ///
-/// An app registers its providers' modules before its first task starts; ``Inject`` looks here.
+/// An app registers its providers' modules before its first task starts, and ``Inject`` searches them.
 ///
 /// A later registration of the same type and name replaces the earlier one and its kept instance. Holders of the
 /// earlier service keep it.
 ///
-/// - Threading: Safe from any thread, and inside registrations' closures.
-/// - Cost: One short critical section; none for what an ``Inject`` has resolved.
+/// - Threading: Safe from any thread, also in the closures of registrations.
+/// - Cost: One short critical section; none for a resolved ``Inject``.
 public final class ServiceLocator: Sendable {
-    /// The process's: where ``Inject`` looks.
+    /// The locator of the process, which ``Inject`` uses by default.
     public static let shared = ServiceLocator()
 
-    /// Collects registrations that are written one after another.
+    /// Collects registrations that are written as statements.
     @resultBuilder
     public struct Factory {
         /// The registrations of a closure, in their order.
@@ -57,53 +57,55 @@ public final class ServiceLocator: Sendable {
         init(_ register: Register) { self.register = register }
     }
 
-    /// What one thread is making: the services that led to each other.
+    /// The resolution of one service by a thread, with the outer resolutions that led to it.
     final class Resolution: Sendable {
         let parent: Resolution?
         let key: ServiceKey
-        /// Another thread's resolution that this one's thread waits for, and for the sake of which of its own.
+        /// The resolution of another thread that this thread waits for, and this thread's innermost resolution.
         let wait = Locked<(other: Resolution, innermost: Resolution)?>(nil)
 
         init(_ key: ServiceKey, inside parent: Resolution?) { (self.key, self.parent) = (key, parent) }
     }
 
-    /// The resolution whose closure the calling thread is in. A Swift task that the closure starts is in none.
+    /// The resolution whose closure the calling thread runs. A Swift task that the closure starts has none.
     private static var resolution: Resolution? { ThreadScope<Resolution>.current }
 
-    /// One thread at a time decides to wait for another's resolution: so of those that would close a circle, the last sees
-    /// it.
+    /// Held by a thread that decides to wait for another thread's resolution. The last of several threads that would
+    /// close a cycle thus sees the cycle.
     private static let waiting = Locked<Void>(())
 
     private let entries = Locked<[ServiceKey: Entry]>([:])
 
-    /// A separate locator, for tests that run in parallel.
+    /// Creates a separate locator, for tests that run in parallel.
     public init() {}
 
     // MARK: - Registering
 
-    /// Registers services, each in the place of what was registered for its type and name.
+    /// Registers services. A registration replaces an earlier one with the same type and name.
     public func add(@Factory _ modules: () -> [Register]) {
         add(modules())
     }
 
-    /// Registers services, each in the place of what was registered for its type and name.
+    /// Registers services. A registration replaces an earlier one with the same type and name.
     public func add(_ modules: [Register]) {
         let replaced = entries.withLock { entries in
-            // In one step, as a queue's values are: a fork between two would leave a child half of it.
+            // The dictionary changes in one step: a fork in between would leave a partial change in the child
+            // process.
             var changed = entries
             let replaced = modules.compactMap { changed.updateValue(Entry($0), forKey: $0.key) }
             swap(&entries, &changed)
             return replaced
         }
-        withExtendedLifetime(replaced) {}  // let go of without the lock
+        withExtendedLifetime(replaced) {}  // Released after the lock.
     }
 
-    /// Registers the modules of providers that have no app. One that throws registers nothing.
+    /// Registers the modules of providers without an app. If a provider throws, nothing is registered.
     public func addBuildTasks(_ providers: () -> [any ServiceProvider]) throws(AppError) {
         try add(modulesOf: providers())
     }
 
-    /// Registers what providers have, or nothing: two for one type and name are an error.
+    /// Registers the modules of all providers or, after an error, none. Two registrations with the same type and name
+    /// are an error.
     func add(modulesOf providers: [any ServiceProvider]) throws(AppError) {
         var registered: [ServiceKey: String] = [:]
         var modules: [Register] = []
@@ -123,7 +125,7 @@ public final class ServiceLocator: Sendable {
         add(modules)
     }
 
-    /// Forgets all registrations and kept instances.
+    /// Removes all registrations and stored instances.
     public func removeAll() {
         let all = entries.withLock { entries in
             defer { entries = [:] }
@@ -134,15 +136,14 @@ public final class ServiceLocator: Sendable {
 
     // MARK: - Resolving
 
-    /// The service of a type.
+    /// Returns the service of a type. Traps if there is none; ``resolve(_:name:file:line:)`` throws instead.
     ///
     /// - Parameters:
-    ///   - type: What it was registered for.
-    ///   - name: What it was registered under.
-    ///   - file: Who asks, for the sentence.
-    ///   - line: Who asks, for the sentence.
-    /// - Returns: The kept instance, or a new one, as its ``StoragePolicy`` says. It traps where there is none;
-    ///   ``resolve(_:name:file:line:)`` throws instead.
+    ///   - type: The registered type.
+    ///   - name: The registered name.
+    ///   - file: The calling file, used in error messages.
+    ///   - line: The calling line, used in error messages.
+    /// - Returns: The stored instance or a new one, as its ``StoragePolicy`` says.
     public func module<T: Sendable>(
         for type: T.Type = T.self, name: String? = nil, file: StaticString = #fileID, line: UInt = #line
     ) -> T {
@@ -153,15 +154,15 @@ public final class ServiceLocator: Sendable {
         }
     }
 
-    /// The service of a type.
+    /// Returns the service of a type, or throws.
     ///
     /// - Parameters:
-    ///   - type: What it was registered for.
-    ///   - name: What it was registered under.
-    ///   - file: Who asks, for the sentence.
-    ///   - line: Who asks, for the sentence.
-    /// - Returns: The kept instance, or a new one, as its ``StoragePolicy`` says.
-    /// - Throws: ``ServiceError`` where nobody has registered it, or it needs itself.
+    ///   - type: The registered type.
+    ///   - name: The registered name.
+    ///   - file: The calling file, used in error messages.
+    ///   - line: The calling line, used in error messages.
+    /// - Returns: The stored instance or a new one, as its ``StoragePolicy`` says.
+    /// - Throws: ``ServiceError`` if the service is not registered or needs itself.
     public func resolve<T: Sendable>(
         _ type: T.Type = T.self, name: String? = nil, file: StaticString = #fileID, line: UInt = #line
     ) throws(ServiceError) -> T {
@@ -170,7 +171,7 @@ public final class ServiceLocator: Sendable {
         guard let entry = entries.withLock({ $0[key] }) else {
             throw .missing(service: "\(key)", asker: ServiceLocator.asker(asker))
         }
-        // Registers are made by an initializer that knows T, and found by it.
+        // The initializer of a registration knows T, and the key contains T, so the cast succeeds.
         return try value(of: entry, key, asker) as! T
     }
 
@@ -208,7 +209,8 @@ public final class ServiceLocator: Sendable {
                 return value
             case .wait(let other, let group):
                 try ServiceLocator.beginWaiting(for: other, inside: parent, asker)
-                // The registration may wait for this thread by other means, such as a group: nobody can know.
+                // The registration may wait for this thread by other means, such as a group, which this function
+                // cannot detect.
                 if group.wait(timeout: .seconds(1)) == .timedOut {
                     warn("ServiceLocator: \(ServiceLocator.asker(asker)) has waited 1 s for \(key), whose registration has not returned. "
                         + "Resolve services on the registration's own thread.")
@@ -219,7 +221,7 @@ public final class ServiceLocator: Sendable {
         }
     }
 
-    /// A service that is made anew for each who asks may not need itself either.
+    /// Throws if a service with policy `.new` needs itself.
     private static func trackCircle(_ key: ServiceKey, in parent: Resolution?, _ asker: String) throws(ServiceError) {
         var (path, next) = ([key], parent)
         while let resolution = next {
@@ -229,7 +231,8 @@ public final class ServiceLocator: Sendable {
         }
     }
 
-    /// Another resolution makes what this thread needs: unless that one waits, by whatever way, for this thread.
+    /// Records that this thread waits for another resolution. Throws if that resolution waits, directly or
+    /// indirectly, for this thread.
     private static func beginWaiting(
         for other: Resolution, inside parent: Resolution?, _ asker: String
     ) throws(ServiceError) {
@@ -237,7 +240,7 @@ public final class ServiceLocator: Sendable {
         let circle = waiting.withLock { _ -> [ServiceKey]? in
             var path: [ServiceKey] = []
             var next: Resolution? = other
-            // What each thread is making, from what it was asked for to what it waits for.
+            // This follows the waits from thread to thread, and collects the services on the path.
             while let made = next {
                 if let here = chain(from: made, in: parent) { return path + here + [other.key] }
                 guard let (steps, waited) = waits(of: made) else { break }
@@ -250,7 +253,7 @@ public final class ServiceLocator: Sendable {
         if let circle { throw .circle(path: circle.map(\.description), asker: asker) }
     }
 
-    /// The services from `first` to `last`, if the latter is made for the former's sake.
+    /// Returns the services from `first` to `last`, if `last` is being made for `first`.
     private static func chain(from first: Resolution, in last: Resolution) -> [ServiceKey]? {
         var (path, next): ([ServiceKey], Resolution?) = ([], last)
         while let resolution = next {
@@ -261,7 +264,8 @@ public final class ServiceLocator: Sendable {
         return nil
     }
 
-    /// What the thread that makes a service waits for, and the services that led there.
+    /// Returns the resolution for which the thread of `made` waits, and the services on the path; nil if it does not
+    /// wait.
     private static func waits(of made: Resolution) -> ([ServiceKey], Resolution)? {
         made.wait.withLock { $0 }.map { (chain(from: made, in: $0.innermost) ?? [made.key], $0.other) }
     }

@@ -4,26 +4,28 @@
     internal import Musl
 #endif
 
-/// The service manager that started the process, at the socket of `NOTIFY_SOCKET`: systemd, or what speaks its protocol.
+/// Sends messages to the service manager at the socket of `NOTIFY_SOCKET`: systemd, or a program with the same
+/// protocol.
 final class ServiceManager: Sendable {
     private let path: String
-    /// How often the watchdog wants a beat, in nanoseconds; nil: it wants none.
+    /// The interval of watchdog beats in nanoseconds; nil if the watchdog is off.
     let beatInterval: Int64?
 
-    /// Nil where there is none.
+    /// Returns nil if there is no service manager.
     init?() {
         guard let path = unsafe getenv("NOTIFY_SOCKET").map({ unsafe String(cString: $0) }), !path.isEmpty else { return nil }
         self.path = path
         let microseconds = unsafe getenv("WATCHDOG_USEC").flatMap { unsafe Int64(String(cString: $0)) }
         let process = unsafe getenv("WATCHDOG_PID").map { unsafe String(cString: $0) }
         let isMeant = process == nil || process == "\(getpid())"
-        // Twice as often as it has to be, as its manual advises.
+        // Half of the watchdog's timeout, as its manual recommends.
         beatInterval = microseconds.flatMap { $0 > 0 && isMeant ? max(1, $0 * 1000 / 2) : nil }
     }
 
-    /// Sends one message, without waiting.
+    /// Sends a message without blocking.
     ///
-    /// - Returns: Nil, or one sentence.
+    /// - Parameter message: The message.
+    /// - Returns: nil, or a sentence about the failure.
     func send(_ message: String) -> String? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

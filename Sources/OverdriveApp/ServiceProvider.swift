@@ -1,4 +1,4 @@
-/// A part of the program: the services that it registers, and the tasks that boot it.
+/// Describes a part of a program: its services and the tasks that boot it.
 ///
 ///     struct StorageServices: ServiceProvider {
 ///         let open = OpenDatabaseTask()
@@ -6,10 +6,10 @@
 ///         var appTasks: [AppTask] { [open] }
 ///     }
 ///
-/// Both parts are asked for once, on the thread that calls ``AppTasks/build(serviceProviders:options:finished:)``.
-/// They may throw: then the boot fails, and its report names the provider.
+/// Both members are read once, on the thread that calls ``AppTasks/build(serviceProviders:options:finished:)``. If
+/// one throws, the boot fails, and the report names the provider.
 public protocol ServiceProvider {
-    /// What `@Inject` finds, registered before any task starts. None by default.
+    /// Returns the services for `@Inject`, which are registered before any task starts. The default is none.
     func modules() throws -> [Register]
     /// The tasks, in any order; none by default.
     var appTasks: [AppTask] { get throws }
@@ -20,8 +20,8 @@ extension ServiceProvider {
     public var appTasks: [AppTask] { get throws { [] } }
 }
 
-/// A provider that old programs list; it has no effect.
+/// A provider in the lists of old programs; it has no effect.
 public struct AdditionsServices: ServiceProvider {
-    /// A provider of nothing.
+    /// Creates a provider without services and tasks.
     public init() {}
 }

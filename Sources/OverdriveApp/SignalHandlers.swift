@@ -6,12 +6,12 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// Where the handler writes a signal's number; -1: nowhere.
+/// The descriptor to which the handler writes a signal's number; -1 for none.
 private let signalPipe = Atomic<Int32>(-1)
 
-/// Runs on whatever thread the kernel chose, in the midst of anything: it loads a number and writes a byte.
+/// The signal handler. It may interrupt any code on any thread, so it only loads a number and writes a byte.
 private func signalCame(_ number: Int32) {
-    let pipe = signalPipe.load(ordering: .relaxed)  // set before the handler was installed
+    let pipe = signalPipe.load(ordering: .relaxed)  // relaxed: set before the handler was installed
     guard pipe >= 0 else { return }
     let error = errno
     var byte = UInt8(truncatingIfNeeded: number)
@@ -19,18 +19,19 @@ private func signalCame(_ number: Int32) {
     errno = error
 }
 
-/// The signals that an app has taken over, for as long as this is there.
+/// The signal handlers of an app, installed until `restore()`.
 ///
-/// Handlers rather than a signalfd: one of those sees only what every thread of the process has blocked, and a program
-/// may have had threads before its app.
+/// A signalfd would receive only signals that all threads block, and a program may have started threads before its
+/// app.
 struct SignalHandlers {
     private var saved: [(number: Int32, action: sigaction)] = []
-    /// A sentence for each signal that somebody else has.
+    /// A sentence for each signal that the program itself handles.
     private(set) var notes: [String] = []
 
-    /// Takes over what nobody has claimed.
+    /// Installs handlers for the signals that the program does not handle itself.
     init(_ signals: [AppSignal], pipe: Int32) {
-        // The first time a global is used is no matter for a signal handler: so it is used here.
+        // The first use of a global may allocate, which a signal handler must not do. Therefore the first use is
+        // here.
         signalPipe.store(-1, ordering: .relaxed)
         signalCame(0)
         signalPipe.store(pipe, ordering: .sequentiallyConsistent)
@@ -41,7 +42,7 @@ struct SignalHandlers {
                 notes.append("\(signal) cannot be handled: leave it out of the app's signals")
                 continue
             }
-            // Whoever started the process wants it ignored, as nohup does: so be it.
+            // The parent process asked for the signal to be ignored, as nohup does.
             if SignalHandlers.handler(of: current) == 1 { continue }
             if let claim = SignalHandlers.claim(on: current, isRead: read >> UInt64(signal.number - 1) & 1 == 1) {
                 notes.append(
@@ -57,8 +58,8 @@ struct SignalHandlers {
         }
     }
 
-    /// The signals that somebody reads from a signalfd, one bit each. That a signal is blocked says nothing: a process
-    /// inherits what its parent's thread had blocked, and libdispatch's threads block everything.
+    /// Returns the signals that some code reads from a signalfd, one bit each. The mask of blocked signals would not
+    /// tell: it is inherited, and libdispatch's threads block all signals.
     private static func readFromDescriptors() -> UInt64 {
         guard let folder = unsafe opendir("/proc/self/fdinfo") else { return 0 }
         defer { unsafe closedir(folder) }
@@ -77,7 +78,7 @@ struct SignalHandlers {
         return mask
     }
 
-    /// Lets the calling thread take what was taken over: others may have blocked it.
+    /// Unblocks the handled signals on the calling thread, because other threads may block them.
     func unblock() {
         var mine = sigset_t()
         unsafe sigemptyset(&mine)
@@ -85,18 +86,18 @@ struct SignalHandlers {
         unsafe pthread_sigmask(SIG_UNBLOCK, &mine, nil)
     }
 
-    /// What the program does with the signal; nil: nothing.
+    /// Returns the program's own use of the signal; nil if there is none.
     private static func claim(on action: sigaction, isRead: Bool) -> String? {
         if isRead { return "is already read from a signalfd" }
         return handler(of: action) == 0 ? nil : "is already handled by the program"
     }
 
-    /// 0 is the default, 1 "ignored".
+    /// Returns the handler's address: 0 means the default action, 1 means ignored.
     private static func handler(of action: sigaction) -> Int {
         unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
     }
 
-    /// Gives them back.
+    /// Restores the previous signal actions.
     mutating func restore() {
         for saved in saved {
             var action = saved.action

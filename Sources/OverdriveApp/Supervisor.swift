@@ -1,3 +1,6 @@
+// Owns the app's supervisor thread. It handles signals, time limits and budgets, and runs the shutdown. It never runs
+// the program's code.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization
@@ -8,10 +11,10 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// An app's own thread: it hears signals, sees to limits and budgets, and conducts the end.
+/// The supervisor thread of an app.
 ///
-/// It runs none of the program's code, so nothing that the program does can hold it up: not a worker that is stuck in
-/// `read(2)`, not a pool that is full of them. It sleeps in `poll(2)` until a signal, news or a limit comes.
+/// Because it never runs the program's code, a stuck worker or a full pool cannot delay it. It sleeps in `poll(2)`
+/// until a signal, a wake-up or a deadline.
 final class Supervisor {
     let lifecycle: Lifecycle
     let graph: AppGraph
@@ -20,12 +23,12 @@ final class Supervisor {
     private var pressure: PressureSource?
     private var isReadyTold = false
     private var nextBeat: Int64 = .max
-    /// When a task may be found to have booted for too long; nothing is looked at before.
+    /// The earliest time at which a task may exceed its limit. Limits are not checked before.
     private(set) var nextLimit: Int64 = .max
     private let shortestLimit: Int64
     var end: EndConductor?
 
-    /// - Parameter signals: What was taken over before the boot began.
+    /// - Parameter signals: The handlers installed before the boot.
     init(of lifecycle: Lifecycle, graph: AppGraph, signals: SignalHandlers?) {
         self.lifecycle = lifecycle
         self.graph = graph
@@ -40,7 +43,7 @@ final class Supervisor {
         if let interval = manager?.beatInterval { nextBeat = monotonicNow() + interval }
     }
 
-    /// The thread's body.
+    /// The function of the thread.
     func run() {
         signals?.unblock()
         while true {
@@ -62,18 +65,18 @@ final class Supervisor {
         end?.conclude()
     }
 
-    /// Until a signal, news or the next thing that is due.
+    /// Sleeps until a signal, a wake-up or the next deadline.
     private func sleep() {
         let due = min(nextLimit, nextBeat, end?.nextDeadline ?? .max)
         var descriptors = [pollfd(fd: lifecycle.wake.reading, events: Int16(POLLIN), revents: 0)]
         if let pressure { descriptors.append(pollfd(fd: pressure.descriptor, events: Int16(POLLPRI), revents: 0)) }
-        // Never early: whole milliseconds, rounded up.
+        // Rounded up to milliseconds, so that the thread never wakes early.
         let left = due == .max ? -1 : Int32(clamping: (max(0, due - monotonicNow()) + 999_999) / 1_000_000)
         guard unsafe poll(&descriptors, nfds_t(descriptors.count), left) > 0 else { return }
         for number in lifecycle.wake.drain() { hear(AppSignal(number: Int32(number))) }
         guard descriptors.count > 1, descriptors[1].revents != 0 else { return }
         if descriptors[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
-            // The kernel says POLLPRI then, too.
+            // The kernel then also reports POLLPRI.
             lifecycle.note("memory pressure is no longer reported: its control group is gone")
             pressure = nil
         } else if let threshold = pressure?.threshold {
@@ -94,7 +97,7 @@ final class Supervisor {
             nextLimit = .max
             return
         }
-        nextLimit = now + shortestLimit  // of those that have not started
+        nextLimit = now + shortestLimit  // the limit of tasks that have not started
         for task in graph.tasks where task.place == .booting {
             guard let limit = task.startLimit ?? lifecycle.options.startLimit else { continue }
             let started = task.startedAt.load(ordering: .acquiring)
@@ -121,12 +124,12 @@ final class Supervisor {
         if let problem = manager?.send(message) { lifecycle.note(problem) }
     }
 
-    /// The beat goes by way of the workers: where these are stuck, the watchdog hears nothing.
+    /// Sends a watchdog beat from a worker, so that the watchdog notices stuck workers.
     private func beat(_ now: Int64) {
         guard let manager, let interval = manager.beatInterval else { return }
         nextBeat = now + interval
         if lifecycle.state.withLock({ $0.reason != nil }) {
-            // The end has its own budgets.
+            // The shutdown has its own budgets.
             _ = manager.send("WATCHDOG=1")
         } else {
             lifecycle.queue.async { _ = manager.send("WATCHDOG=1") }

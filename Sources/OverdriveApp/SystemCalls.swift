@@ -4,18 +4,18 @@
     internal import Musl
 #endif
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the monotonic time in nanoseconds.
 func monotonicNow() -> Int64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// What tells the calling thread from all others that exist.
+/// Returns a number that identifies the calling thread among the running threads.
 func currentThread() -> UInt { UInt(pthread_self()) }
 
 extension Duration {
-    /// This many nanoseconds, as far as half of Int64 goes: a time is added to them.
+    /// The nanoseconds of the duration, limited to half the range of Int64, so that a time can be added.
     var nanosecondCount: Int64 {
         let (seconds, attoseconds) = components
         let most: Int64 = .max / 2 / 1_000_000_000
@@ -23,10 +23,10 @@ extension Duration {
     }
 }
 
-/// What `errno` says, in words.
+/// Returns the message for `errno`.
 func lastSystemError() -> String { unsafe String(cString: strerror(errno)) }
 
-/// Names the calling thread, as tools show it.
+/// Sets the name of the calling thread, as tools display it.
 private func nameThread(_ name: String) {
     let descriptor = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
@@ -34,19 +34,19 @@ private func nameThread(_ name: String) {
     close(descriptor)
 }
 
-/// Whether the calling thread is the process's first.
+/// Returns whether the calling thread is the main thread.
 func isMainThread() -> Bool {
     var link = [UInt8](repeating: 0, count: 64)
     let count = unsafe link.withUnsafeMutableBytes {
         unsafe $0.withMemoryRebound(to: CChar.self) { unsafe readlink("/proc/thread-self", $0.baseAddress!, $0.count) }
     }
-    let path = String(decoding: link.prefix(max(0, count)), as: UTF8.self)  // PROCESS/task/THREAD
+    let path = String(decoding: link.prefix(max(0, count)), as: UTF8.self)  // format: PROCESS/task/THREAD
     return path.hasPrefix("\(getpid())/") && path.hasSuffix("/\(getpid())")
 }
 
-/// Runs `body` on a thread of its own, which no scheduler and no stuck worker holds up.
+/// Runs `body` on a new thread, which does not depend on any scheduler.
 ///
-/// - Returns: Nil, or why there is no thread.
+/// - Returns: nil, or the reason for a failure.
 func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> String? {
     final class Start: Sendable {
         let name: String
@@ -70,7 +70,7 @@ func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> 
     return unsafe String(cString: strerror(status))
 }
 
-/// Writes bytes to a descriptor, in one call.
+/// Writes bytes to a descriptor with one call of write(2).
 func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     unsafe write(descriptor, bytes.baseAddress, bytes.count)
 }

@@ -6,13 +6,13 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// What an app's own thread sleeps on: a byte for each signal that came, and a zero when somebody has news.
+/// The pipe on which the supervisor sleeps. It carries a byte for each signal, and a zero for a wake-up.
 final class WakePipe: Sendable {
     let reading: Int32
     let writing: Int32
     private let isPoked = Atomic(false)
 
-    /// Nil when the process has no descriptors left.
+    /// Returns nil if the process has no free descriptors.
     init?() {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return nil }
@@ -28,19 +28,19 @@ final class WakePipe: Sendable {
         close(writing)
     }
 
-    /// Wakes the thread. What was written before is seen by it.
+    /// Wakes the supervisor, which then sees the caller's earlier writes.
     func poke() {
         guard !isPoked.exchange(true, ordering: .sequentiallyConsistent) else { return }
         var byte: UInt8 = 0
-        _ = unsafe write(writing, &byte, 1)  // full of signals: it is awake
+        _ = unsafe write(writing, &byte, 1)  // If the pipe is full of signals, the supervisor is awake.
     }
 
-    /// The signals that came since, in order.
+    /// Reads the pending signals, in order.
     func drain() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 512)
         let count = unsafe read(reading, &bytes, bytes.count)
-        // Not before: a byte that was written in between would be read, and its poker's mark stay. Who finds the mark until
-        // now has no need to write: his news are looked at after this.
+        // Cleared after the read: otherwise a byte written in between would be read while its flag stays set. A
+        // thread that still finds the flag set need not write, because its news is checked after this.
         isPoked.store(false, ordering: .sequentiallyConsistent)
         return count > 0 ? bytes.prefix(count).filter { $0 != 0 } : []
     }
