@@ -1,22 +1,24 @@
 public import OverdriveCore
 
-/// One attempt at an item, as `process` sees it.
+/// Describes one attempt at an item to the closure `process`.
 public struct BatchAttempt: Sendable {
-    /// Which attempt this is, counted from 1.
+    /// The number of the attempt, starting at 1.
     public let number: Int
-    /// When it should have ended; nil: whenever.
+    /// The deadline of the attempt; nil for none.
     public let deadline: ContinuousClock.Instant?
-    /// Cancelled when the run is to end.
+    /// The token that is cancelled when the run must end.
     public let token: CancellationToken
 
-    /// Whether the item should stop: its time has passed, or the run is to end.
+    /// Whether the item should stop, because its time limit has passed or the run must end.
     ///
-    /// - Cost: A load, and with a time limit a look at the clock.
+    /// - Cost: A load, and a read of the clock if there is a time limit.
     public var isCancelled: Bool {
         token.isCancelled || isLate
     }
 
-    /// Throws when it should stop.
+    /// Throws if the item should stop.
+    ///
+    /// - Throws: ``BatchStop`` with the reason.
     public func check() throws(BatchStop) {
         if isLate { throw .timeLimit }
         if token.isCancelled { throw .cancelled }
@@ -25,14 +27,14 @@ public struct BatchAttempt: Sendable {
     private var isLate: Bool { deadline.map { $0 < .now } ?? false }
 }
 
-/// An error that counts against its item although the run is told to end, such as the crash of a command.
+/// An error that counts against its item even while the run ends, such as the crash of a command.
 package protocol BatchFault: Error {}
 
-/// Why an attempt was asked to stop.
+/// The reason for stopping an attempt.
 public enum BatchStop: Error, Sendable, CustomStringConvertible {
-    /// It took longer than its time limit.
+    /// The attempt exceeded its time limit.
     case timeLimit
-    /// The run is to end; the item is done in the next one.
+    /// The run must end; the next run repeats the item.
     case cancelled
 
     public var description: String {

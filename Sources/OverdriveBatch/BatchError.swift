@@ -1,25 +1,25 @@
 internal import Glibc
 
-/// Why a batch could not run, or could not go on. Nothing that was reported is lost by any of them.
+/// The error of a batch that could not run or continue. Outputs that were already returned are safe.
 public enum BatchError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A journal that another process writes.
+    /// Another process is writing the journal.
     case locked(journal: String, owner: String)
-    /// A journal of another job, version, list of items or shard.
+    /// The journal belongs to another job, version, list of items or shard.
     case foreign(journal: String, difference: String)
-    /// A journal with bytes that nobody wrote so.
+    /// The journal contains bytes that no writer wrote.
     case corrupt(file: String, byte: Int, remedy: String)
-    /// Another process took the journal over, after this one was taken for dead.
+    /// Another process took over the journal, because this process seemed dead.
     case fenced(journal: String)
-    /// A file that could not be read or written, such as on a full disk.
+    /// A system call on a file failed, for example on a full disk.
     case system(path: String, call: String, number: Int32)
-    /// A shard that makes no sense.
+    /// The shard is not valid.
     case shard(String)
-    /// Journals that do not make a whole: gaps or doubles, by their names.
+    /// The journals are incomplete: items are missing or occur twice. The text names them.
     case incomplete(String)
-    /// A journal that is not there.
+    /// The journal does not exist.
     case noJournal(String)
 
-    /// One sentence: what, where, and what to do.
+    /// The error in one sentence, with the file and the remedy.
     public var description: String {
         switch self {
         case .locked(let journal, let owner):

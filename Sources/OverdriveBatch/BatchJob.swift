@@ -1,4 +1,4 @@
-/// Many items of work in a fixed order, each of which gives some bytes: run on all workers, and where it is killed, run on.
+/// Runs a fixed list of items on all workers, and resumes after a kill. Each item produces some bytes.
 ///
 ///     let job = BatchJob(name: "thumbnails", version: "1", items: paths) { path, _ in
 ///         try thumbnail(of: path)
@@ -7,18 +7,20 @@
 ///     options.journal = "thumbnails.journal"
 ///     let report = try job.run(options) { index, result in save(result) }
 ///
-/// With a journal each output is returned exactly once, in the order of the items, whatever is killed whenever; what
-/// an item does besides, such as writing a file, happens at least once.
+/// With a journal, a finished job has returned each output exactly once and in order, even after kills. Other effects of
+/// an item, such as writing a file, happen at least once.
 ///
-/// - Ordering: Items begin in their order; outputs are returned in their order.
-/// - Threading: `process` is called on several threads at once, the output's closure on the caller's.
-/// - Cost: Some 100 ns an item, and one write and one `fdatasync` of the journal each quarter of a second.
+/// - Ordering: Items begin in order, and outputs are returned in order.
+/// - Threading: `process` is called on several threads at once. The closure for outputs is called on the caller's
+///   thread.
+/// - Cost: About 100 ns for each item, and one `fdatasync` of the journal every 0.25 s.
 public struct BatchJob: Sendable {
     /// The job's name in messages and in the journal.
     public let name: String
-    /// To be changed when the same items come to give other outputs: a journal of another version is refused.
+    /// The version of the job. Change it when the same items produce other outputs; a journal of another version is
+    /// refused.
     public let version: String
-    /// How many items there are.
+    /// The number of items.
     public let count: Int
     let itemName: @Sendable (Int) -> [UInt8]
     let itemsHash: UInt64
@@ -27,19 +29,19 @@ public struct BatchJob: Sendable {
     typealias Blocking = @Sendable (Int, BatchAttempt) throws -> [UInt8]
     typealias Suspending = @Sendable (Int, BatchAttempt) async throws -> [UInt8]
 
-    /// How one item is done.
+    /// The closure that processes an item.
     enum Process: Sendable {
         case blocking(Blocking)
         case suspending(Suspending)
     }
 
-    /// A job of the numbers from 0 to `count` - 1.
+    /// Creates a job whose items are the numbers from 0 to `count` - 1.
     ///
     /// - Parameters:
-    ///   - name: What it is called.
-    ///   - version: Changed when the same items come to give other outputs.
-    ///   - count: How many items.
-    ///   - process: Does one item, and returns its output, which may be empty.
+    ///   - name: The job's name.
+    ///   - version: The job's version. Change it when the same items produce other outputs.
+    ///   - count: The number of items.
+    ///   - process: A closure that processes one item and returns its output, which may be empty.
     public init(
         name: String, version: String, count: Int,
         process: @escaping @Sendable (Int, BatchAttempt) throws -> [UInt8]
@@ -47,7 +49,8 @@ public struct BatchJob: Sendable {
         self.init(name, version, count: count, .blocking(process))
     }
 
-    /// Makes a job of the numbers from 0 to `count` - 1 whose items suspend, such as requests to a server.
+    /// Creates a job with asynchronous items, such as requests to a server. The items are the numbers from 0 to
+    /// `count` - 1.
     ///
     ///     let job = BatchJob.async(name: "pages", version: "1", items: addresses) { address, _ in
     ///         try await fetch(address)
@@ -55,18 +58,18 @@ public struct BatchJob: Sendable {
     ///     var options = BatchOptions()
     ///     options.parallelism = 100              // more than there are workers: an item that awaits holds none
     ///
-    /// The item's Swift task is cancelled when its time limit is over and when the run is to end. An asynchronous item that
-    /// crashes the process is found as after a kill: it is run alone after three crashes, and given up after three more.
+    /// The item's Swift task is cancelled when its time limit passes and when the run must end. A crash caused by an
+    /// asynchronous item counts as a kill. After 3 crashes the item is run alone, and after 3 more it is given up.
     ///
     /// - Parameters:
     ///   - name: The job's name.
-    ///   - version: Changed when the same items come to give other outputs.
+    ///   - version: The job's version. Change it when the same items produce other outputs.
     ///   - count: The number of items.
-    ///   - process: Does one item, and returns its output, which may be empty.
+    ///   - process: A closure that processes one item and returns its output, which may be empty.
     /// - Returns: The job.
-    /// - Ordering: As of ``BatchJob``.
+    /// - Ordering: The order of ``BatchJob``.
     /// - Threading: Each item is a Swift task on the workers of ``BatchOptions/scheduler``.
-    /// - Cost: Some microseconds an item, beside the item itself.
+    /// - Cost: A few microseconds for each item, besides the item's own work.
     public static func async(
         name: String, version: String, count: Int,
         process: @escaping @Sendable (Int, BatchAttempt) async throws -> [UInt8]
@@ -81,14 +84,14 @@ public struct BatchJob: Sendable {
         itemsHash = 0
     }
 
-    /// A job of a list.
+    /// Creates a job from a list of items.
     ///
     /// - Parameters:
-    ///   - name: What it is called.
-    ///   - version: Changed when the same items come to give other outputs.
-    ///   - items: The items, in the same order whenever the job is run.
-    ///   - itemName: What an item is called: different for each. A journal of other names is refused.
-    ///   - process: Does one item, and returns its output, which may be empty.
+    ///   - name: The job's name.
+    ///   - version: The job's version. Change it when the same items produce other outputs.
+    ///   - items: The items, in the same order in each run.
+    ///   - itemName: A closure that returns the unique name of an item. A journal with other names is refused.
+    ///   - process: A closure that processes one item and returns its output, which may be empty.
     public init<Items: RandomAccessCollection & Sendable>(
         name: String, version: String, items: Items,
         itemName: @escaping @Sendable (Items.Element) -> [UInt8] = { Array("\($0)".utf8) },
@@ -98,7 +101,7 @@ public struct BatchJob: Sendable {
         self.init(name, version, items, itemName, .blocking { try process(items[first + $0], $1) })
     }
 
-    /// Makes a job of a list whose items suspend, such as requests to a server.
+    /// Creates a job from a list of asynchronous items, such as requests to a server.
     ///
     ///     let job = BatchJob.async(name: "pages", version: "1", items: addresses) { address, attempt in
     ///         try await fetch(address)
@@ -106,14 +109,14 @@ public struct BatchJob: Sendable {
     ///
     /// - Parameters:
     ///   - name: The job's name.
-    ///   - version: Changed when the same items come to give other outputs.
-    ///   - items: The items, in the same order whenever the job is run.
-    ///   - itemName: The name of an item: different for each. A journal of other names is refused.
-    ///   - process: Does one item, and returns its output, which may be empty.
+    ///   - version: The job's version. Change it when the same items produce other outputs.
+    ///   - items: The items, in the same order in each run.
+    ///   - itemName: A closure that returns the unique name of an item. A journal with other names is refused.
+    ///   - process: A closure that processes one item and returns its output, which may be empty.
     /// - Returns: The job.
-    /// - Ordering: As of ``async(name:version:count:process:)``.
-    /// - Threading: As of ``async(name:version:count:process:)``.
-    /// - Cost: As of ``async(name:version:count:process:)``.
+    /// - Ordering: The order of ``async(name:version:count:process:)``.
+    /// - Threading: The threads of ``async(name:version:count:process:)``.
+    /// - Cost: The cost of ``async(name:version:count:process:)``.
     public static func async<Items: RandomAccessCollection & Sendable>(
         name: String, version: String, items: Items,
         itemName: @escaping @Sendable (Items.Element) -> [UInt8] = { Array("\($0)".utf8) },
@@ -134,17 +137,16 @@ public struct BatchJob: Sendable {
         itemsHash = ItemHash.of(items.lazy.map(itemName))
     }
 
-    /// Runs what is not done yet, and returns when all is, or when it was asked to end.
+    /// Runs the pending items, until all have ended or the run is asked to end.
     ///
     /// - Parameters:
-    ///   - options: How.
-    ///   - output: Called for each item of this shard in order, with its output, or with the error after its last attempt;
-    ///     with a journal also for items that an earlier run did, and never before an output is safe on the disk.
-    ///     Slow calls hold the items back.
-    /// - Returns: What was done.
-    /// - Throws: ``BatchError`` if the journal cannot be used or written. Items for which `output` was called are
-    ///   safe.
-    /// - Threading: Blocks the calling thread, which should be none of the scheduler's.
+    ///   - options: The options of the run.
+    ///   - output: A closure that receives the output of each item of this shard, in order, or the error of its last
+    ///     attempt. With a journal it also receives outputs of earlier runs, and an output only once it is safe on
+    ///     the disk. Slow calls delay the items.
+    /// - Returns: The report of the run.
+    /// - Throws: ``BatchError`` if the journal cannot be used or written. Outputs that were returned are safe.
+    /// - Threading: Blocks the calling thread, which must not be a worker of the scheduler.
     public func run(
         _ options: BatchOptions = BatchOptions(),
         output: ((Int, Result<[UInt8], BatchFailure>) -> Void)? = nil
@@ -158,23 +160,24 @@ public struct BatchJob: Sendable {
             })
     }
 
-    /// Runs the pending items until `output` throws, or as ``run(_:output:)`` does.
+    /// Runs the pending items, until `output` throws or as ``run(_:output:)`` does.
     ///
     ///     try job.run(options) { index, result in
     ///         try append(result.get())
     ///     }
     ///
-    /// An error that `output` throws ends the run as a cancelled token does: items under way are asked to end, and the
-    /// journal keeps all that is done. The next run returns every output again, the refused one included.
+    /// An error of `output` ends the run like a cancelled token. Items under way are asked to end, and the journal
+    /// keeps the finished ones. The next run returns every output again, including the rejected one.
     ///
     /// - Parameters:
     ///   - options: The options of the run.
-    ///   - output: Takes each item's output or failure, in order. It is not called again after it has thrown.
-    /// - Returns: What was done.
-    /// - Throws: The error of `output`, or ``BatchError`` when the journal cannot be used or written.
-    /// - Ordering: As of ``run(_:output:)``.
-    /// - Threading: Blocks the calling thread, which should be none of the scheduler's.
-    /// - Cost: As of ``run(_:output:)``.
+    ///   - output: A closure that receives each item's output or failure, in order. It is not called again after an
+    ///     error.
+    /// - Returns: The report of the run.
+    /// - Throws: The error of `output`, or ``BatchError`` if the journal cannot be used or written.
+    /// - Ordering: The order of ``run(_:output:)``.
+    /// - Threading: Blocks the calling thread, which must not be a worker of the scheduler.
+    /// - Cost: The cost of ``run(_:output:)``.
     @_disfavoredOverload
     public func run(
         _ options: BatchOptions = BatchOptions(),
@@ -196,7 +199,7 @@ public struct BatchJob: Sendable {
         return report
     }
 
-    /// The items of one shard, in order.
+    /// Returns the items of a shard, in order.
     func positions(of shard: Shard, weights: [Int]?) throws(BatchError) -> Positions {
         if let weights, weights.count != count {
             throw .shard(
@@ -231,9 +234,9 @@ public struct BatchJob: Sendable {
     }
 }
 
-/// Why an item has no output.
+/// The error of an item without an output.
 public struct BatchFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    /// How often it was tried.
+    /// The number of attempts.
     public let attempts: Int
     /// The error of the last attempt.
     public let description: String

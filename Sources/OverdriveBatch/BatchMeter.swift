@@ -2,7 +2,7 @@ internal import Glibc
 internal import OverdriveCore
 internal import OverdriveTerminal
 
-/// Tells how far a run is: a bar on a terminal, or a line of JSON each second.
+/// Prints the progress of a run: a bar on a terminal, or a line of JSON each second.
 struct BatchMeter {
     struct State {
         var total: Int
@@ -52,7 +52,7 @@ struct BatchMeter {
         }
     }
 
-    /// Takes the bar off the terminal.
+    /// Erases the bar.
     mutating func clear() {
         guard isShown else { return }
         isShown = false
@@ -61,7 +61,7 @@ struct BatchMeter {
 
     private func write(_ text: String) {
         let bytes = Array(text.utf8)
-        // Whoever reads this no longer is no reason to stop.
+        // Errors are ignored: a run does not end because its progress is not read.
         _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -3,77 +3,77 @@
 ///     print(report)                       // job "thumbnails": finished, 98 of 100 items done, 2 given up, in 1.234 s
 ///     print(report.text)
 public struct BatchReport: Sendable, CustomStringConvertible {
-    /// How a run came to its end.
+    /// The way in which a run ended.
     public enum Ending: String, Sendable {
-        /// Every item of the shard ended.
+        /// All items of the shard have ended.
         case finished
-        /// It was asked to end before.
+        /// The run was asked to end before its last item.
         case interrupted
     }
 
-    /// An item that took long.
+    /// A slow item.
     public struct Slow: Sendable {
         /// The item's name.
         public var name: [UInt8]
-        /// How long it took.
+        /// The duration of the item in seconds.
         public var seconds: Double
     }
 
     /// An item that was given up.
     public struct Quarantined: Sendable {
-        /// Which of the items it is, from 0.
+        /// The index of the item, from 0.
         public var index: Int
         /// The item's name.
         public var name: [UInt8]
-        /// Why it was given up.
+        /// The reason why the item was given up.
         public var failure: BatchFailure
     }
 
     /// The job's name.
     public var job: String
-    /// The part of the items that this run was to do.
+    /// The part of the items that this run had to process.
     public var shard: Shard
-    /// How the run ended.
+    /// The way in which the run ended.
     public var ending: Ending
-    /// How many items the shard has.
+    /// The number of items in the shard.
     public var items = 0
-    /// The items that have an output, those of earlier runs included.
+    /// The number of items with an output, including earlier runs.
     public var done = 0
-    /// The items that an earlier run did.
+    /// The number of items that earlier runs processed.
     public var resumed = 0
-    /// Items that were given up, in this run and before.
+    /// The items that were given up, in this run and earlier ones.
     public var quarantined: [Quarantined] = []
-    /// Attempts beyond the first.
+    /// The number of attempts beyond the first ones.
     public var retries = 0
-    /// Items that did not end within the deadline after the request to end.
+    /// The items that did not end in time after the request to end.
     public var stuck: [[UInt8]] = []
-    /// Items whose output came after their time limit (``BatchOptions/timeLimit``). The output counts.
+    /// The items whose output came after the time limit (``BatchOptions/timeLimit``). Their outputs are valid.
     public var late: [[UInt8]] = []
-    /// Bytes at the journal's end that a killed run had not written whole, and that do not count.
+    /// The number of bytes at the journal's end that a killed run had not written completely. They are ignored.
     public var cutOff = 0
-    /// How long the run took.
+    /// The duration of the run in seconds.
     public var seconds = 0.0
-    /// How many workers it had.
+    /// The number of workers.
     public var workers = 0
-    /// How much of the workers' time went into items, 0 to 1.
+    /// The fraction of the workers' time that was spent in items, 0 to 1.
     public var workerUse = 0.0
-    /// The time that half of the items, 90 % and 99 % of them stay within, and the longest, in seconds.
+    /// The 50th, 90th and 99th percentile and the maximum of the items' durations, in seconds.
     public var percentiles: (p50: Double, p90: Double, p99: Double, longest: Double) = (0, 0, 0, 0)
-    /// The slowest items, at most ten, the slowest first.
+    /// The slowest items, at most 10, the slowest first.
     public var slowest: [Slow] = []
 
-    /// Items that have not ended.
+    /// The number of items that have not ended.
     public var pending: Int { items - done - quarantined.count }
-    /// Items that this run did.
+    /// The number of items that this run processed.
     public var ran: Int { done - resumed }
-    /// The items per second of this run.
+    /// The rate of this run in items per second.
     public var itemsPerSecond: Double { Double(ran) / max(seconds, 1e-9) }
 
     init(job: String, shard: Shard, ending: Ending) {
         (self.job, self.shard, self.ending) = (job, shard, ending)
     }
 
-    /// As a JSON object on one line. Names that are not UTF-8 have U+FFFD in the place of what is not.
+    /// The report as a JSON object on one line. Bytes of names that are not UTF-8 become U+FFFD.
     public var json: String {
         let gone = quarantined.map {
             "{\"name\":\(JSONText.string($0.name)),\"attempts\":\($0.failure.attempts),\"error\":\(JSONText.string($0.failure.description))}"
@@ -98,7 +98,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
         return "{\(fields.joined(separator: ","))}"
     }
 
-    /// The report in one line: how the run ended, and what has become of the items.
+    /// The report in one line: the way in which the run ended, and the counts of items.
     public var description: String {
         var facts = ["\(done) of \(items) items done" + (resumed > 0 ? " (\(resumed) in earlier runs)" : "")]
         if !quarantined.isEmpty { facts.append("\(quarantined.count) given up") }
@@ -109,7 +109,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
         return "job \(JSONText.string(job))\(part): \(ending.rawValue), \(facts.joined(separator: ", ")), in \(JSONText.number(seconds)) s"
     }
 
-    /// For people, one fact to a line.
+    /// The report for people, one fact for each line.
     public var text: String {
         func time(_ seconds: Double) -> String {
             seconds < 1e-3
@@ -138,7 +138,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     }
 }
 
-/// The little of JSON that reports need.
+/// The subset of JSON that reports use.
 package enum JSONText {
     package static func string(_ bytes: [UInt8]) -> String { string(String(decoding: bytes, as: UTF8.self)) }
 
@@ -160,7 +160,7 @@ package enum JSONText {
         return result + "\""
     }
 
-    /// With four digits that count, at most.
+    /// Returns a number with at most four significant digits.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         guard abs(value) < 1000 else { return String(Int(value.rounded())) }

@@ -1,25 +1,29 @@
+// Owns one run of a job. `BatchJob.run` calls it, and all its functions run on that thread, the coordinator. It never
+// processes an item; `Floor` does.
+
 internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// One run of a job, from the thread that called `run`: it starts the pumps, writes the journal, returns the outputs
-/// in order and tells how far things are.
+/// The coordinator of a run. It starts the pumps, writes the journal, returns the outputs in order and reports the
+/// progress.
 final class BatchRun {
-    /// Outputs may wait for an earlier one, up to so many items and bytes.
+    /// The largest number of items, and of bytes, that may wait for the output of an earlier item.
     private static let window = 1 << 16
     private static let mostHeldBytes = 64 << 20
-    /// How often the journal is brought to the disk at least, while items end, in seconds: less than the one second that may be lost.
+    /// The time between two commits of the journal to the disk, in seconds. At most one second of work may be lost.
     private static let commitInterval = 0.25
-    /// How often what has ended is handed to the kernel, in seconds: a process that is killed loses no more than that.
+    /// The time between two writes of results to the kernel, in seconds. A killed process loses at most this much.
     private static let writeInterval = 0.02
-    /// How often the run looks for items that last, behind which others wait, in seconds.
+    /// The time between two checks for long items that delay others, in seconds.
     private static let lookInterval = 0.02
-    /// A sign of life for those who watch the journal from another machine, in seconds.
+    /// The time between two heartbeats for observers on other machines, in seconds.
     private static let heartbeatInterval = 1.0
-    /// An item that was under way at so many unexplained ends of the process is run alone, and blamed when that ends too.
+    /// An item that was under way at this many unexplained ends of the process is run alone. If the process ends
+    /// again, the item is blamed.
     private static let mostSuspicions = 3
 
-    /// Takes the output of an item; false: the run is to end.
+    /// Receives the output of an item. Returns false if the run must end.
     typealias Output = (Int, Result<[UInt8], BatchFailure>) -> Bool
 
     private let job: BatchJob
@@ -34,29 +38,29 @@ final class BatchRun {
     private var times = Histogram()
     private var slowest: [(nanoseconds: UInt64, place: Int)] = []
     private var busy: UInt64 = 0
-    /// Results that wait for an earlier one, by place, and those that wait for the journal.
+    /// The results that wait for an earlier item or for the journal, by place.
     private var held: [Int: Result<[UInt8], BatchFailure>] = [:]
     private var heldBytes = 0
-    /// What an earlier run gave up, and this one does not try again.
+    /// The items that an earlier run gave up and that this run does not repeat.
     private var givenUpBefore: [Int: BatchFailure] = [:]
     /// The first place whose output was not returned.
     private var frontier = 0
-    /// Whether the output's closure asked the run to end. It is not called again.
+    /// Whether the closure for outputs has ended the run. It is not called again.
     private var isRefused = false
     private var lastCommit = 0.0
     private var lastLook = 0.0
-    /// The places that each slot held at the last look.
+    /// The places that each slot held at the last check.
     private var heldPlaces: [Range<Int>]
     private var lastGathering = 0.0
-    /// What has ended, and is not yet safe on the disk.
+    /// The results that are not yet safe on the disk.
     private var unsaved: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
     private var unsavedBytes = 0
-    /// When the journal last grew.
+    /// The time of the last write to the journal.
     private var lastWrite = 0.0
     private var isolated: [Int] = []
     private var meter: BatchMeter
 
-    /// The largest output that a record of the journal takes, beside what names its item.
+    /// The largest output that fits into a record of the journal, besides the item's name.
     private static let mostOutput = Segment.mostPayload - 64
 
     init(
@@ -115,7 +119,7 @@ final class BatchRun {
             keepsOutputs: keepsOutputs, mostOutput: mostOutput)
     }
 
-    /// Refuses a journal that is divided into another number of shards: `merge` could not join them.
+    /// Refuses a journal with another number of shards, because `merge` could not join them.
     private static func refuseOtherShards(_ shard: Shard, in journal: String) throws(BatchError) {
         guard shard.count > 1 else { return }
         let counts: [Int]
@@ -127,7 +131,7 @@ final class BatchRun {
         throw .foreign(journal: journal, difference: "it has \(other) shards, not \(shard.count)")
     }
 
-    /// Finds out whose fault it was that the last run ended as it did, and writes that down.
+    /// Attributes the end of the last run to items, and records this in the journal.
     ///
     /// - Returns: The items that have no attempt left.
     private static func blame(
@@ -143,7 +147,7 @@ final class BatchRun {
             if leftover.signal != 0 || wasAlone {
                 known.crashes += 1
                 entries.append(index: leftover.index, kind: .crashed, attempts: known.crashes, bytes: [])
-                // A kill from outside says less than a signal of the item's own.
+                // A kill from outside is weaker evidence than a signal that the item raised.
                 if known.crashes >= (wasAlone ? max(retry.attempts, mostSuspicions) : retry.attempts) {
                     let how =
                         leftover.signal == 0
@@ -188,7 +192,7 @@ final class BatchRun {
         }
     }
 
-    /// Where an error ends the run, what is under way ends with it, as at every other end.
+    /// Ends the items under way after an error, as at any other end.
     private func abandon() {
         floor.token.cancel()
         let deadline = ContinuousClock.now + options.endTimeout
@@ -231,24 +235,24 @@ final class BatchRun {
                     resumed: report.resumed, retries: report.retries), at: seconds)
             if isOver { break }
             if let deadline, deadline < .now {
-                try collect(output)  // What is counted has been told, too.
+                try collect(output)  // Return the outputs of all items that the report counts.
                 noteStuck()
                 break
             }
         }
-        // Without its last record the next run looks at what was under way.
+        // Without the final record, the next run examines the items under way.
         if report.stuck.isEmpty { try writer?.end() }
         conclude()
         return report
     }
 
-    /// Runs the items that the process may have died of, one at a time and with nothing beside them.
+    /// Runs the items that may have ended the process, one at a time and without others.
     private func runIsolated(_ output: Output?) throws(BatchError) {
         for index in isolated {
             guard let place = place(of: index) else { continue }
             floor.add(Floor.Retry(due: .now, place: place, failures: 0))
             while true {
-                // In this order: a pump that fails adds its retry before it leaves.
+                // Read the count first: a failing pump adds its retry before it leaves.
                 let active = floor.activeCount
                 guard floor.hasRetries || active > 0 else { break }
                 if isAskedToEnd {
@@ -280,20 +284,20 @@ final class BatchRun {
 
     private var seconds: Double { (ContinuousClock.now - start) / .seconds(1) }
 
-    /// How long nothing has to be looked after.
+    /// The time until the next check is due.
     private var pause: Duration {
         let tick = writer != nil || keepsOutputs ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
         guard let due = floor.nextRetry else { return tick }
         return min(tick, max(.milliseconds(1), due - .now))
     }
 
-    /// Places before this may be taken.
+    /// The end of the places that pumps may take.
     private var limit: Int {
         guard keepsOutputs else { return positions.count }
         return heldBytes > Self.mostHeldBytes ? 0 : min(positions.count, frontier + Self.window)
     }
 
-    /// Takes what the pumps have done, makes it safe and returns what is next in order.
+    /// Collects the results of the pumps, makes them safe and returns the next outputs in order.
     private func collect(_ output: Output?) throws(BatchError) {
         gather()
         if seconds - lastWrite >= Self.heartbeatInterval {
@@ -304,7 +308,7 @@ final class BatchRun {
             try writer.commit()
             lastCommit = seconds
         }
-        // Safe from here on.
+        // The results are safe on the disk from here on.
         for (place, result) in unsaved {
             if case .success(let bytes) = result { heldBytes += bytes.count }
             held[place] = result
@@ -315,7 +319,7 @@ final class BatchRun {
         advance(output)
     }
 
-    /// Takes what the pumps have done.
+    /// Collects the results of the pumps.
     private func gather() {
         lastGathering = seconds
         for slot in floor.slots {
@@ -352,12 +356,12 @@ final class BatchRun {
         }
     }
 
-    /// Returns what is next in order.
+    /// Returns the next outputs in order.
     private func advance(_ output: Output?) {
         guard let output else { return }
         while frontier < positions.count, !isRefused {
             let index = positions[frontier]
-            // Outputs go above the bar, which the next look draws again.
+            // The outputs go above the bar, which is redrawn at the next check.
             if held[frontier] != nil { meter.clear() }
             if let result = held.removeValue(forKey: frontier) {
                 if case .success(let bytes) = result { heldBytes -= bytes.count }
@@ -372,7 +376,7 @@ final class BatchRun {
         }
     }
 
-    /// What an earlier run made of an item.
+    /// Returns the result of an item from an earlier run.
     private func earlier(_ index: Int) -> Result<[UInt8], BatchFailure>? {
         if let bytes = writer?.contents.output(of: index) { return .success(bytes) }
         return givenUpBefore[index].map { .failure($0) }

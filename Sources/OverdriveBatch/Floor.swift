@@ -1,31 +1,34 @@
+// Owns the processing of items: the pumps, their slots and the retries. `BatchRun` starts pumps and collects their
+// results. It never writes the journal.
+
 internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// Where the items are worked on: what the workers of a run share.
+/// The state that the workers of a run share.
 ///
-/// A pump is a closure that runs item after item, with a slot to itself. It takes items in chunks, which grow while
-/// items are short, and gives its worker back after some milliseconds.
+/// A pump is a closure that processes items one after another and owns a slot. It takes items in chunks, which grow
+/// while items are short. After some milliseconds it returns its worker to other jobs.
 final class Floor: Sendable {
-    /// Work for about this long is taken at a time, in nanoseconds.
+    /// The approximate duration of a chunk in nanoseconds.
     private static let chunkTime: UInt64 = 1_000_000
     private static let mostInChunk = 1024
-    /// After this long a pump lets others have the worker, in nanoseconds.
+    /// The time after which a pump lets other jobs run, in nanoseconds.
     private static let timeSlice: UInt64 = 10_000_000
-    /// Bytes that a slot may hold before its pump waits for the journal.
+    /// The number of bytes that a slot may hold before its pump waits for the journal.
     static let mostHeld = 4 << 20
-    /// Of an error's text, so much is kept.
+    /// The number of bytes of an error's text that are kept.
     private static let mostError = 1 << 16
 
-    /// What one pump did since it was last asked.
+    /// The results of a pump since the last collection.
     struct Tally {
         var entries = EntryWriter()
-        /// Entries that would not have gone into one record with those after them.
+        /// Entries that are in separate records, because they would not fit into one record with the later entries.
         var records: [[UInt8]] = []
         var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
         var done = 0
         var quarantined: [(place: Int, failure: BatchFailure)] = []
-        /// Places whose output came after the time limit.
+        /// The places whose output came after the time limit.
         var late: [Int] = []
         var retries = 0
         var busy: UInt64 = 0
@@ -39,10 +42,10 @@ final class Floor: Sendable {
     final class Slot: Sendable {
         let number: Int
         let tally = Locked(Tally())
-        /// How many items are taken at a time; its pump's own.
+        /// The number of items in a chunk. Only the slot's pump writes it.
         let chunk = Atomic<Int>(1)
-        /// The places that the pump has taken and not begun: the first one and their number, in one word, so that either the
-        /// pump or the coordinator has each place.
+        /// The places that the pump has taken and not begun. The first place and their number are in one word, so
+        /// that either the pump or the coordinator has each place.
         private let rest = Atomic<UInt64>(0)
         /// The Swift task of an asynchronous item.
         private let body = Locked<AsyncBody?>(nil)
@@ -51,17 +54,17 @@ final class Floor: Sendable {
 
         init(_ number: Int) { self.number = number }
 
-        /// Gives the pump `places`, at most 4095, when it has begun all earlier ones.
+        /// Gives the pump `places`, at most 4095, after it has begun all earlier ones.
         func give(_ places: Range<Int>) {
-            // Relaxed, here and below: only who runs what is decided here.
+            // Relaxed, here and below: the word only assigns places and publishes no data.
             rest.store(UInt64(places.lowerBound) << Self.countBits | UInt64(places.count), ordering: .relaxed)
         }
 
-        /// Takes the next place; nil when none is left.
+        /// Takes the next place; nil if there is none.
         func takePlace() -> Int? {
             var word = rest.load(ordering: .relaxed)
             while word & Self.countMask != 0 {
-                // The first place and the number change together: one place more, one less to do.
+                // The first place and the number change together: one place more, one item less.
                 let next = word + (1 << Self.countBits) - 1
                 let (isOurs, seen) = rest.weakCompareExchange(expected: word, desired: next, ordering: .relaxed)
                 if isOurs { return Int(word >> Self.countBits) }
@@ -76,10 +79,10 @@ final class Floor: Sendable {
         /// Takes all places that the pump has not begun.
         func takeRest() -> Range<Int> { Self.places(rest.exchange(0, ordering: .relaxed)) }
 
-        /// Gives the result of `task`, which `cancelBody` may cancel until then.
+        /// Waits for the result of `task`, which `cancelBody` may cancel meanwhile.
         func result(of task: AsyncBody, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
             body.withLock { $0 = task }
-            // The request to end comes before this look, or finds the task.
+            // Either this check sees the request to end, or the request finds the task.
             if isEnding() { task.cancel() }
             let result = await task.result
             body.withLock { $0 = nil }
@@ -107,7 +110,7 @@ final class Floor: Sendable {
 
         var first: ContinuousClock.Instant? { heap.first?.due }
 
-        /// How many are due at `now`; `most` if there are more.
+        /// The number of retries that are due at `now`, at most `most`.
         func count(dueAt now: ContinuousClock.Instant, most: Int) -> Int {
             var due = 0
             var places = [0]
@@ -144,18 +147,18 @@ final class Floor: Sendable {
 
     private struct State {
         var free: [Slot]
-        /// Slots that hold so much that it has to be collected first.
+        /// Slots whose results must be collected before further use.
         var full: [Slot] = []
         var active = 0
         var retries = Retries()
-        /// Places that were taken back from a pump whose item lasts.
+        /// Places that were taken back from pumps with long items.
         var returned: [Range<Int>] = []
     }
 
     let slots: [Slot]
-    /// Cancelled when the run is to end.
+    /// The token that is cancelled when the run must end.
     let token = CancellationToken()
-    /// Signalled when a pump has come to its end.
+    /// The semaphore that a pump signals when it ends.
     let wake = CountingSemaphore(value: 0)
     private let job: BatchJob
     private let positions: BatchJob.Positions
@@ -164,22 +167,22 @@ final class Floor: Sendable {
     private let keepsEntries: Bool
     private let options: BatchOptions
     private let keepsOutputs: Bool
-    /// The largest output that a record of the journal takes.
+    /// The largest output that fits into a record of the journal.
     private let mostOutput: Int
     private let next = Atomic<Int>(0)
     private let end = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
-    /// Ranges in the state's `returned`.
+    /// The number of ranges in the state's `returned`.
     private let returnedCount = Atomic<Int>(0)
     private let state: Locked<State>
     private let queue: TaskQueue
 
     /// - Parameters:
-    ///   - skipped: Items, by index, that are not to be run.
-    ///   - flight: Where it is noted what is under way.
+    ///   - skipped: The indices of items that must not run.
+    ///   - flight: The record of items under way.
     ///   - keepsEntries: Whether there is a journal.
-    ///   - keepsOutputs: Whether somebody will take the outputs.
-    ///   - mostOutput: The largest output that a record takes; smaller in tests.
+    ///   - keepsOutputs: Whether the caller wants the outputs.
+    ///   - mostOutput: The largest output of a record; smaller in tests.
     init(
         _ job: BatchJob, _ positions: BatchJob.Positions, skipped: Bitmap, flight: Flight, keepsEntries: Bool,
         parallelism: Int,
@@ -196,22 +199,22 @@ final class Floor: Sendable {
 
     // MARK: For the coordinator
 
-    /// The first place that nobody has taken.
+    /// The first place that no pump has taken.
     var taken: Int { next.load(ordering: .relaxed) }
 
-    /// Lets places before `end` be taken.
+    /// Lets pumps take the places before `end`.
     func open(to end: Int) { self.end.store(end, ordering: .relaxed) }
 
-    /// Whether there are places left that may not be taken yet.
+    /// Whether the remaining places may not be taken yet.
     func isStarved(of total: Int) -> Bool {
         let taken = taken
         return taken < total && taken >= end.load(ordering: .relaxed)
     }
 
-    /// Whether a slot waits for its tally to be collected.
+    /// Whether a slot waits for the collection of its results.
     var hasFullSlots: Bool { state.withLock { !$0.full.isEmpty } }
 
-    /// Lets pumps use the slots again that were full: all tallies have been collected.
+    /// Makes the full slots free again, after all results have been collected.
     func release() {
         state.withLock { state in
             state.free += state.full
@@ -219,7 +222,7 @@ final class Floor: Sendable {
         }
     }
 
-    /// Whether the run is told to end. The coordinator cancels `token` a moment after a signal.
+    /// Whether the run must end. The coordinator cancels `token` slightly after a signal.
     private var isEnding: Bool {
         token.isCancelled || options.token?.isCancelled ?? false
             || options.endsOnSignals && StopSignals.received != nil
@@ -228,18 +231,18 @@ final class Floor: Sendable {
     var activeCount: Int { state.withLock { $0.active } }
     var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 || returnedCount.load(ordering: .relaxed) > 0 }
 
-    /// When the next item is to be tried again.
+    /// The time of the next retry.
     var nextRetry: ContinuousClock.Instant? { state.withLock { $0.retries.first } }
 
-    /// Puts `retry` before all items that nobody has taken.
+    /// Adds a retry, which comes before all places that no pump has taken.
     func add(_ retry: Retry) {
         state.withLock { $0.retries.insert(retry) }
         waiting.add(1, ordering: .relaxed)
     }
 
-    /// Takes back the places of each pump that has begun none since the last call: other pumps run these places.
+    /// Takes back the places of each pump that has begun none since the last call. Other pumps run them.
     ///
-    /// - Parameter seen: What each slot held at the last call.
+    /// - Parameter seen: The places that each slot held at the last call.
     func returnHeldPlaces(_ seen: inout [Range<Int>]) {
         for slot in slots {
             let now = slot.held
@@ -260,7 +263,7 @@ final class Floor: Sendable {
         for slot in slots { slot.cancelBody() }
     }
 
-    /// Starts as many pumps as there is work for, `most` in all.
+    /// Starts a pump for each piece of available work, up to `most` pumps in total.
     func startPumps(most: Int) {
         guard !isEnding else { return }
         let now = ContinuousClock.now
@@ -319,7 +322,8 @@ final class Floor: Sendable {
         leave(slot, isFull: isFull)
     }
 
-    /// Runs asynchronous items one after another. Their threads change, so the flight notes none: a crash is told as a kill is.
+    /// Processes asynchronous items one after another. Their threads change, so no thread is recorded, and a crash
+    /// counts as a kill.
     private func pump(_ slot: Slot, _ process: @escaping BatchJob.Suspending) async {
         var isFull = false
         while !isEnding, !isFull {
@@ -365,7 +369,7 @@ final class Floor: Sendable {
             let limit = end.load(ordering: .relaxed)
             guard start < limit else { return nil }
             let stop = min(start + count, limit)
-            // Relaxed: only who runs what is decided here; what a body reads it had from its start on.
+            // Relaxed: the counter only assigns places and publishes no data.
             let (isOurs, seen) = next.weakCompareExchange(expected: start, desired: stop, ordering: .relaxed)
             if isOurs { return start..<stop }
             start = seen
@@ -413,7 +417,7 @@ final class Floor: Sendable {
         settle(result, of: attempt, place, time: time, in: slot)
     }
 
-    /// Notes what came of an attempt, or has the item tried again.
+    /// Records the result of an attempt, or schedules a retry.
     private func settle(
         _ result: Result<[UInt8], any Error>, of attempt: BatchAttempt, _ place: Int, time: UInt64, in slot: Slot
     ) {
@@ -429,7 +433,8 @@ final class Floor: Sendable {
             if let deadline = attempt.deadline, deadline <= .now { slot.tally.withLock { $0.late.append(place) } }
             note(place, index, .success(output), attempts: attempts, time: time, in: slot)
         case .failure(let error):
-            // The next run repeats an attempt that was asked to stop. A signal reaches commands and run in any order.
+            // The next run repeats an attempt that was asked to stop. The signal may reach a command before or after
+            // this run.
             if isEnding, !(error is any BatchFault) { break }
             var sentence = "\(error)"
             if let limit = options.timeLimit, let deadline = attempt.deadline, deadline <= .now {

@@ -1,4 +1,4 @@
-/// How long items took, in classes of at most an eighth of their width: 64 classes for each power of 256.
+/// A histogram of durations. A class is at most an eighth as wide as its values; 64 classes cover a factor of 256.
 struct Histogram {
     private static let steps = 8
     private var counts = [Int](repeating: 0, count: 64 * Histogram.steps)
@@ -17,7 +17,7 @@ struct Histogram {
         longest = max(longest, other.longest)
     }
 
-    /// The time that so many in a hundred stay within, in seconds.
+    /// Returns a percentile in seconds.
     func percentile(_ percent: Double) -> Double {
         let wanted = max(1, Int((Double(count) * percent / 100).rounded(.up)))
         var seen = 0
@@ -37,7 +37,7 @@ struct Histogram {
     private static func upperBound(_ place: Int) -> UInt64 {
         guard place >= steps else { return UInt64(place) }
         let exponent = place / steps + 2
-        // The last class ends where numbers end.
+        // The subtraction wraps, so that the last class ends at the largest number.
         return (UInt64(steps + place % steps + 1) << UInt64(exponent - 3)) &- 1
     }
 }

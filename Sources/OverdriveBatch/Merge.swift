@@ -1,17 +1,17 @@
-/// The journals of all shards of a job, read together.
+/// Reads the journals of all shards of a job together.
 ///
 ///     let merged = try BatchMerge("job.journal")
 ///     try merged.outputs { index, result in … }
 ///
 /// A run without shards may have used the same directory. An item that no shard has done is then taken from that run.
 ///
-/// - Threading: One thread at a time. Nothing is written; a shard that still runs counts as far as it is.
+/// - Threading: One thread at a time. It writes nothing, and reads the current state of shards that still run.
 public struct BatchMerge {
-    /// How many items the job has.
+    /// The number of items of the job.
     public let count: Int
-    /// The job's name and version.
+    /// The name of the job.
     public let job: String
-    /// The version of the job whose journals they are.
+    /// The version of the job.
     public let version: String
     /// The journals of the shards, or of the whole job.
     private let shards: [JournalContents]
@@ -20,10 +20,10 @@ public struct BatchMerge {
     /// All of them; that of a run without shards is the last one.
     private let journals: [JournalContents]
 
-    /// Reads the journal in `directory`, or those of the shards in it.
+    /// Reads the journal in a directory, or the journals of the shards in it.
     ///
-    /// - Parameter directory: What ``BatchOptions/journal`` named.
-    /// - Throws: ``BatchError`` where there is none, or it is damaged, or the shards are not of one job.
+    /// - Parameter directory: The path that was given as ``BatchOptions/journal``.
+    /// - Throws: ``BatchError`` if there is no journal, a journal is damaged, or the shards belong to different jobs.
     public init(_ directory: String) throws(BatchError) {
         var directories = try JournalDirectory.shards(in: directory)
         directories.append(directory)
@@ -31,7 +31,7 @@ public struct BatchMerge {
         var whole: JournalContents?
         for path in directories {
             let contents = try JournalContents.read(path, count: nil, wantsOutputs: true)
-            // A shard whose process has made its directory, and not yet its journal, has nothing to say.
+            // The process of this shard has created its directory, but not yet its journal.
             guard let identity = contents.identity else { continue }
             let isBeside = path == directory && !shards.isEmpty
             if var first = shards.first?.identity {
@@ -55,7 +55,7 @@ public struct BatchMerge {
         journals = shards + (whole.map { [$0] } ?? [])
     }
 
-    /// How far each shard is, in order of the shards. A run without shards, 0/1, comes first.
+    /// The progress of each shard, in order of the shards. A run without shards, 0/1, comes first.
     public var status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)] {
         journals.compactMap { contents in
             contents.identity.map {
@@ -64,7 +64,7 @@ public struct BatchMerge {
         }.sorted { ($0.0.count, $0.0.index) < ($1.0.count, $1.0.index) }
     }
 
-    /// How many items are done, and how many have failed: an item of several journals counts once.
+    /// The numbers of done and of failed items. An item in several journals counts once.
     package var ended: (done: Int, failed: Int) {
         guard whole != nil else {
             return shards.reduce((0, 0)) { ($0.0 + $1.doneCount, $0.1 + $1.quarantined.count) }
@@ -87,10 +87,10 @@ public struct BatchMerge {
         return failed
     }
 
-    /// Makes sure that every item ended exactly once.
+    /// Checks that every item ended exactly once.
     ///
-    /// - Parameter name: What an item is called, for messages.
-    /// - Throws: ``BatchError/incomplete(_:)`` with the names of the first items that are missing or double.
+    /// - Parameter name: A closure that returns the name of an item, for messages.
+    /// - Throws: ``BatchError/incomplete(_:)`` with the names of the first items that are missing or occur twice.
     public func validate(name: (Int) -> String) throws(BatchError) {
         var seen = Bitmap(count: count)
         var doubles: [Int] = []
@@ -119,7 +119,7 @@ public struct BatchMerge {
         throw .incomplete("\(gaps.count) of \(count) items are not done: \(list(gaps))\(without)")
     }
 
-    /// Calls `body` for each item that ended, in order.
+    /// Calls `body` for each item that has ended, in order.
     public func outputs(_ body: (Int, Result<[UInt8], BatchFailure>) -> Void) {
         outputs(while: { index, result in
             body(index, result)
@@ -127,7 +127,7 @@ public struct BatchMerge {
         })
     }
 
-    /// Calls `body` for each item that ended, in order, until it says no.
+    /// Calls `body` for each item that has ended, in order, until it returns false.
     package func outputs(while body: (Int, Result<[UInt8], BatchFailure>) -> Bool) {
         for index in 0..<count {
             guard let journal = journal(of: index) else { continue }

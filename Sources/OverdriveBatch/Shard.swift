@@ -1,30 +1,30 @@
 internal import Glibc
 
-/// One part of a job that several processes share: the `index`th of `count`, counted from 0.
+/// Identifies one part of a job that several processes share: the part `index` of `count`, from 0.
 ///
 ///     let shard = try Shard("3/16")
 public struct Shard: Hashable, Sendable, CustomStringConvertible {
-    /// Which part, 0 to `count` - 1.
+    /// The number of this part, 0 to `count` - 1.
     public let index: Int
-    /// How many parts there are.
+    /// The number of parts.
     public let count: Int
 
-    /// The whole job in one part.
+    /// The whole job as one part.
     public static let whole = Shard(index: 0, of: 1)
 
     private init(index: Int, of count: Int) {
         (self.index, self.count) = (index, count)
     }
 
-    /// Reads `I/N`, or `/N`, whose index the environment tells.
+    /// Parses `I/N`, or `/N` with an index from the environment.
     ///
-    /// The index is that of a Slurm array (`SLURM_ARRAY_TASK_ID`; number it from 0), of HyperQueue (`HQ_TASK_ID`) or of
-    /// Kubernetes (`JOB_COMPLETION_INDEX`). The count is always written: where some parts of an array are submitted
-    /// again, Slurm tells the count and the lowest index of those alone. An array that is not numbered from 0 is refused for
-    /// that reason, as far as Slurm's lowest index and step show it.
+    /// The index comes from a Slurm array (`SLURM_ARRAY_TASK_ID`), HyperQueue (`HQ_TASK_ID`) or Kubernetes
+    /// (`JOB_COMPLETION_INDEX`). Number a Slurm array from 0; other numberings are refused if Slurm's lowest index
+    /// and step show them. The count is always required: for a resubmitted part of an array, Slurm reports only the
+    /// count of that part.
     ///
     /// - Parameter text: `3/16`, or `/16`.
-    /// - Throws: ``BatchError/shard(_:)`` for what is no shard.
+    /// - Throws: ``BatchError/shard(_:)`` if the text is not a shard.
     public init(_ text: String) throws(BatchError) {
         try self.init(text) { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
     }
@@ -62,7 +62,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
         return Int(text)
     }
 
-    /// Refuses a whole array that begins elsewhere than at 0, or leaves numbers out.
+    /// Refuses an array that does not begin at 0 or that leaves numbers out.
     private static func checkNumbering(of count: Int, _ environment: (String) -> String?) throws(BatchError) {
         func value(_ name: String) -> Int? { environment("SLURM_ARRAY_TASK_" + name).flatMap { number($0[...]) } }
         guard value("COUNT") == count, let first = value("MIN"), let step = value("STEP"),
@@ -82,20 +82,20 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
         return nil
     }
 
-    /// The part that an item without a size belongs to, by its name alone: that is the same everywhere.
+    /// Whether an item belongs to this part. Only its name decides, so the result is the same on every machine.
     func owns(_ name: [UInt8]) -> Bool {
         count == 1 || Int((ItemHash.of(name) >> 32) % UInt64(count)) == index
     }
 
-    /// The items of this part where sizes are known: in a row, with about as much work as every other part.
+    /// Returns the consecutive items of this part, with about as much work as any other part.
     ///
-    /// - Parameter weights: What each item costs, 0 or more.
+    /// - Parameter weights: The cost of each item, 0 or more.
     func range(of weights: [Int]) -> Range<Int> {
         let total = weights.reduce(0, +)
         guard total > 0, count > 1 else {
             return weights.count * index / count..<weights.count * (index + 1) / count
         }
-        // An item belongs where the middle of it lies.
+        // The midpoint of an item's work decides its part.
         func part(_ before: Int, _ weight: Int) -> Int {
             Int((Double(before) + Double(weight) / 2) / Double(total) * Double(count))
         }
@@ -124,7 +124,7 @@ enum ItemHash {
         mixed(name.reduce(start) { ($0 ^ UInt64($1)) &* prime })
     }
 
-    /// Of a list: the names and their order count.
+    /// Returns the hash of a list of names, which depends on their order.
     static func of(_ names: some Sequence<[UInt8]>) -> UInt64 {
         names.reduce(start) { mixed($0 ^ of($1)) &* prime }
     }

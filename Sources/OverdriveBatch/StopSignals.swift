@@ -2,21 +2,23 @@ internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// Ctrl-C, Ctrl-\, SIGTERM and the end of the terminal (SIGHUP) as a request to end orderly. A second one ends the process as usual.
+/// Treats SIGINT, SIGQUIT, SIGTERM and SIGHUP as requests to end in order. A second signal of the same kind has its
+/// default effect.
 package enum StopSignals {
     private static let requested = Atomic<Int32>(0)
-    /// How many runs listen, and what was to be done before the first of them did.
+    /// The number of runs that listen, and the actions before the first of them.
     private static let listening = Locked<(runs: Int, before: [(signal: Int32, action: sigaction)])>((0, []))
 
-    /// The signal that came to the last runs that listened, or nil.
+    /// The last signal received by a listening run; nil if there was none.
     package static var received: Int32? {
         let signal = requested.load(ordering: .relaxed)
         return signal == 0 ? nil : signal
     }
 
-    /// Takes SIGUSR1, Slurm's warning before a time limit, as a request to end orderly, from now until the process ends.
+    /// Treats SIGUSR1, Slurm's warning before a time limit, as a request to end in order. This lasts until the
+    /// process ends.
     package static func heedWarnings() {
-        requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
+        requested.store(0, ordering: .relaxed)  // initialised before the handler needs it
         take(SIGUSR1)
     }
 
@@ -27,12 +29,12 @@ package enum StopSignals {
         unsafe sigaction(signal, &action, nil)
     }
 
-    /// Takes the signals over, unless whoever started this process had them ignored.
+    /// Installs the handlers, except for signals that the parent process had ignored.
     package static func listen() {
         listening.withLock(orAnew: (0, [])) { listening in
             listening.runs += 1
             guard listening.runs == 1 else { return }
-            // Made before the handler needs it. An early warning stays.
+            // Initialised before the handler needs it. A SIGUSR1 that came before is kept.
             if requested.load(ordering: .relaxed) != SIGUSR1 { requested.store(0, ordering: .relaxed) }
             for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
                 var before = sigaction()
@@ -45,7 +47,7 @@ package enum StopSignals {
         }
     }
 
-    /// Puts things back as the first `listen` found them, when the last run that listened has ended.
+    /// Restores the actions that the first `listen` found, when the last listening run has ended.
     static func unlisten() {
         listening.withLock(orAnew: (0, [])) { listening in
             listening.runs -= 1

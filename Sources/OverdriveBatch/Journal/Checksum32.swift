@@ -1,7 +1,7 @@
-/// CRC-32C, of a journal's records: finds every error in up to 32 bits in a row, and all but one in four milliards
-/// of the others.
+/// CRC-32C for a journal's records. It detects every burst of up to 32 bits, and other errors with a probability of 1
+/// - 2⁻³².
 package enum Checksum32 {
-    /// Eight tables, so that eight bytes are taken at a time.
+    /// Eight tables, by which eight bytes are processed at a time.
     private static let tables: [UInt32] = {
         var tables = [UInt32](repeating: 0, count: 8 * 256)
         for byte in 0..<256 {

@@ -1,13 +1,13 @@
-/// What a journal says of one item.
+/// A statement of the journal about one item.
 struct Entry: Equatable {
     enum Kind: UInt8 {
-        /// It ended; the bytes are its output.
+        /// The item succeeded; the bytes are its output.
         case output
-        /// It failed as often as it may; the bytes are the last error, and it is not tried again.
+        /// The item has no attempt left; the bytes are its last error.
         case quarantined
-        /// The process ended by a fault of this very item.
+        /// The process ended by a fault of this item.
         case crashed
-        /// The process was killed while this item ran, which may be no fault of the item's.
+        /// The process was killed while this item ran. The item may not be the cause.
         case underWay
     }
 
@@ -17,7 +17,7 @@ struct Entry: Equatable {
     var bytes: [UInt8]
 }
 
-/// Entries in a row, as a record holds them: each index as its distance to the one before.
+/// Encodes entries of a record. Each index is stored as the difference from the one before.
 struct EntryWriter {
     private(set) var bytes: [UInt8] = []
     private var last = 0
@@ -33,7 +33,7 @@ struct EntryWriter {
         bytes += output
     }
 
-    /// What was appended so far, which this holds no longer.
+    /// Returns the encoded entries and starts again.
     mutating func take() -> [UInt8] {
         defer {
             bytes.removeAll(keepingCapacity: bytes.capacity < 1 << 20)
@@ -53,7 +53,7 @@ struct EntryWriter {
     }
 }
 
-/// Reads what an `EntryWriter` wrote.
+/// Decodes the entries of an `EntryWriter`.
 @safe struct EntryReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var place = 0
@@ -63,7 +63,7 @@ struct EntryWriter {
         unsafe self.bytes = bytes
     }
 
-    /// The next entry and where its bytes stand; nil at the end, or where it makes no sense.
+    /// Returns the next entry and the range of its bytes; nil at the end or for invalid bytes.
     mutating func next() -> (index: Int, kind: Entry.Kind, attempts: Int, bytes: Range<Int>)? {
         guard let distance = number(), let tag = number(), let length = number(),
             let kind = Entry.Kind(rawValue: UInt8(tag & 3)), unsafe length <= UInt64(bytes.count - place)

@@ -1,25 +1,27 @@
 internal import Glibc
 internal import Synchronization
 
-/// Which items are under way, in a file that outlives the process: whatever ends it, the next run knows.
+/// Records the items under way in a mapped file that outlives the process. The next run reads it after any kind of
+/// end.
 ///
-/// A slot holds the item's index and one more, the thread that runs the item, and the signal that the item died of.
-/// Index and signal carry a check in the same word, so one store writes both; the kernel keeps the page.
+/// A slot holds the item's index plus one, the thread that runs the item, and the signal that ended the item. Index
+/// and signal carry a checksum in the same word, so that one store writes both. The kernel keeps the page after a
+/// crash.
 @safe final class Flight: Sendable {
     struct Leftover: Equatable {
         var index: Int
-        /// The signal that this very item was the cause of, or 0.
+        /// The signal that this item caused, or 0.
         var signal: Int
     }
 
-    private static let slotWords = 8  // A cache line each, as every worker has its own.
+    private static let slotWords = 8  // one cache line for each slot, because each belongs to one worker
 
     private let path: String?
     private let count: Int
-    /// Mapped for as long as this lives; each slot is written by who holds it.
+    /// The mapped memory. The holder of a slot writes the slot.
     nonisolated(unsafe) private let words: UnsafeMutablePointer<UInt64>
 
-    /// Without a file: for a run that nobody resumes.
+    /// Creates a record in memory only, for a run without a journal.
     init(slots: Int) {
         path = nil
         count = slots
@@ -35,7 +37,7 @@ internal import Synchronization
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw .system(path: path, call: "creation", number: errno) }
         defer { close(descriptor) }
-        // Zeros that are written, not a hole: storing to a hole of a full disk ends the process.
+        // Write zeros instead of leaving a hole: on a full disk, a store to a hole would end the process.
         let zeros = [UInt8](repeating: 0, count: size)
         guard unsafe write(descriptor, zeros, size) == size else {
             throw .system(path: path, call: "writing", number: errno)
@@ -52,18 +54,18 @@ internal import Synchronization
         unsafe munmap(words, count * Self.slotWords * MemoryLayout<UInt64>.size)
     }
 
-    /// Notes that the calling thread begins to run items of `slot`.
+    /// Records that the calling thread runs the items of `slot`.
     func enter(_ slot: Int) {
         unsafe words[slot * Self.slotWords + 1] = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
     }
 
-    /// Notes that `index` runs in `slot`; -1: that nothing does for now.
+    /// Records that item `index` runs in `slot`; -1 for none.
     @inline(__always)
     func begin(_ index: Int, slot: Int) {
         unsafe words[slot * Self.slotWords] = index < 0 ? 0 : Self.checked(UInt64(index + 1))
     }
 
-    /// Notes that nothing runs in `slot`.
+    /// Records that no item runs in `slot`.
     @inline(__always)
     func end(slot: Int) {
         unsafe words[slot * Self.slotWords] = 0
@@ -74,7 +76,7 @@ internal import Synchronization
         if let path { unsafe unlink(path) }
     }
 
-    /// The items that run now.
+    /// The items that are running.
     var underWay: [Int] {
         (0..<count).compactMap { slot in
             let word = unsafe words[slot * Self.slotWords]
@@ -84,23 +86,24 @@ internal import Synchronization
 
     // MARK: - Reading what a process left
 
-    /// The bits of a word that hold its value; the others hold the check.
+    /// The number of bits for a word's value. The other bits hold the checksum.
     private static let valueBits: UInt64 = 40
     private static let valueMask: UInt64 = 1 << valueBits - 1
 
-    /// `value` with its check. Each byte of the value changes one byte of the check, and no checked word is zero.
+    /// Returns `value` with its checksum. Each byte of the value changes one byte of the checksum, and no result is
+    /// zero.
     @inline(__always)
     static func checked(_ value: UInt64) -> UInt64 {
         (value ^ value >> 24 ^ 0x5a_17c3) << valueBits | value & valueMask
     }
 
-    /// The notes that a process left in the file at `path`; none if there is no file.
+    /// Returns the records that a process left in a file; none if there is no file.
     ///
     /// - Parameters:
-    ///   - isChecked: Whether the words carry checks: a journal of the first format has none.
+    ///   - isChecked: Whether the words have checksums. Journals of format 1 have none.
     ///   - limit: The number of items.
-    /// - Throws: `BatchError.corrupt` for a word that no process wrote. A file that ends early is no damage: a power
-    ///   failure may leave it so.
+    /// - Throws: `BatchError.corrupt` for a word that no process wrote. A short file is no error, because a power
+    ///   failure may cause it.
     static func read(_ path: String, isChecked: Bool, limit: Int) throws(BatchError) -> [Leftover] {
         guard unsafe access(path, F_OK) == 0 else { return [] }
         let file = try MappedFile(path)
@@ -120,7 +123,7 @@ internal import Synchronization
             for place in Swift.stride(from: 0, through: bytes.count - stride, by: stride) {
                 let index = try value(at: place) - 1
                 let signal = try value(at: place + 16)
-                // The first format has no checks: an index or a signal that cannot be says nothing.
+                // Format 1 has no checksums, so impossible indices and signals are ignored.
                 guard (0..<limit).contains(index) else { continue }
                 leftovers.append(Leftover(index: index, signal: signal < mostSignals ? signal : 0))
             }
@@ -135,13 +138,13 @@ internal import Synchronization
     private static let isWatched = Atomic<Bool>(false)
     private static let watchedWords = Atomic<UInt>(0)
     private static let watchedCount = Atomic<Int>(0)
-    /// What was to be done at each signal before, for the handler: it must not allocate.
+    /// The previous action of each signal. It is allocated early, because the handler must not allocate.
     nonisolated(unsafe) private static let before = UnsafeMutablePointer<sigaction>.allocate(
         capacity: mostSignals)
 
-    /// Has a crash noted in the slot whose thread it happens on, before it takes its course.
+    /// Installs handlers that record a crash in the slot of its thread before the crash continues.
     ///
-    /// Where another run of this process is watched already, this one's crashes are told like kills.
+    /// If another run of this process has installed them, crashes of this run count as kills.
     func watch() {
         guard
             Self.isWatched.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing)
@@ -157,7 +160,7 @@ internal import Synchronization
         }
     }
 
-    /// Puts things back as `watch` found them.
+    /// Restores the actions that `watch` found.
     func unwatch() {
         guard unsafe Self.watchedWords.load(ordering: .acquiring) == UInt(bitPattern: words) else { return }
         defer { Self.isWatched.store(false, ordering: .releasing) }
@@ -172,7 +175,8 @@ internal import Synchronization
                 unsafe words[slot * slotWords + 2] = checked(UInt64(signal))
             }
         }
-        // As before, and once more: a fault comes again by itself, what was sent does not.
+        // Restores the previous action and raises the signal again, because a signal sent by another process would
+        // not repeat.
         unsafe sigaction(signal, before + Int(signal), nil)
         raise(signal)
     }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Folders whose entries are to outlive a power failure, as the files do.
+/// Creates folders and synchronises their entries, so that files survive a power failure.
 package enum Folder {
-    /// Makes the folder at `path`, and those above it.
+    /// Creates the folder at `path`, and its parents.
     ///
-    /// - Returns: Whether it is there; if not, `errno` says why.
+    /// - Returns: Whether the folder exists; if not, `errno` has the reason.
     package static func make(_ path: String) -> Bool {
         if makeOne(path) { return true }
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return false }
@@ -17,7 +17,7 @@ package enum Folder {
         return true
     }
 
-    /// Brings the entry of the file or folder at `path` to the disk, where the system can.
+    /// Synchronises the directory entry of the file or folder at `path`, if the system supports it.
     package static func synchronise(above path: [UInt8]) {
         let slash = UInt8(ascii: "/")
         let name = path.lastIndex { $0 != slash }.map { path[...$0] } ?? path[...]
@@ -29,9 +29,9 @@ package enum Folder {
     }
 }
 
-/// A descriptor that is unlocked and closed with the last reference to it.
+/// A descriptor that is unlocked and closed with its last reference.
 ///
-/// Unlocked first: a process that somebody starts just then has the descriptor, too, until its exec.
+/// It is unlocked explicitly, because a child process shares the descriptor between its fork and its exec.
 final class OpenFile {
     let descriptor: Int32
     init(_ descriptor: Int32) { self.descriptor = descriptor }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A machine since it was last started: processes of another one, or of before, cannot be asked whether they live.
+/// A machine and its current boot. Only processes of the same boot can be checked for life.
 package struct Host: Equatable {
     package var name: String
     var boot: String

@@ -1,14 +1,14 @@
-/// What a journal is a journal of. One with another identity is refused.
+/// The identity of a journal. A journal with another identity is refused.
 struct JournalIdentity: Equatable {
     var job: String
     var version: String
-    /// How many items the whole job has, not only this shard.
+    /// The number of items of the whole job, not only of this shard.
     var count: Int
     /// A hash of the items' names.
     var items: UInt64
     var shard: Shard
 
-    /// What differs in `other`, in words; nil when it is the same.
+    /// Returns the difference from `other` in words; nil if there is none.
     func difference(from other: JournalIdentity) -> String? {
         if job != other.job { return "it belongs to the job '\(job)', not '\(other.job)'" }
         if version != other.version {
@@ -21,21 +21,22 @@ struct JournalIdentity: Equatable {
     }
 }
 
-/// The first record of a segment: the identity, who writes, and how far the segments before it count.
+/// The first record of a segment: the identity, the writer, and the valid lengths of the earlier segments.
 struct SegmentHeader: Equatable {
     var identity: JournalIdentity
     var host: Host
     var process: Int
-    /// For each earlier generation, the bytes of it that count: what its writer adds later does not.
+    /// The number of valid bytes of each earlier generation. Later bytes of its writer are ignored.
     var sealed: [Int: Int]
 
-    /// The format that this version writes. The first had no checks in the files of the items under way.
+    /// The format of new journals. Format 1 had no checksums in the flight file.
     static let currentFormat = 2
     private static let formatName = "overdrive journal "
-    /// The format of the segment and of its file of items under way.
+    /// The format of the segment and of its flight file.
     var format = SegmentHeader.currentFormat
 
-    /// Readable lines, so that `strings` shows them. A line feed in a name goes in as \\n, a backslash as two.
+    /// The header as readable lines, so that `strings` displays them. A line feed in a name becomes \\n, and a
+    /// backslash becomes two.
     var text: [UInt8] {
         let seals = sealed.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
         let lines = [
@@ -52,7 +53,7 @@ struct SegmentHeader: Equatable {
         (self.identity, self.host, self.process, self.sealed) = (identity, host, process, sealed)
     }
 
-    /// The number of the format that a header names; nil if the text is no header.
+    /// Returns the format number of a header; nil if the text is no header.
     static func format(of text: some Sequence<UInt8>) -> Int? {
         let line = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
         return line.hasPrefix(formatName) ? Int(line.dropFirst(formatName.count)) : nil

@@ -1,30 +1,30 @@
 internal import Glibc
 
-/// What the segments of a journal say, taken together.
+/// The combined content of a journal's segments.
 struct JournalContents {
-    /// What is known of an item that was tried.
+    /// The failures of an item that were recorded.
     struct Tries {
         var crashes = 0
         var suspicions = 0
     }
 
     var identity: JournalIdentity?
-    /// Items that ended, whether well or in quarantine, by their indices.
+    /// The items that ended with an output or in quarantine.
     var ended: Bitmap
-    /// Of those, the ones in quarantine.
+    /// The quarantined ones of these items.
     var quarantined: [Int: (attempts: Int, error: [UInt8])] = [:]
     var tries: [Int: Tries] = [:]
     var doneCount = 0
-    /// Items that two records say are done.
+    /// The items with two output records.
     var doubles: [Int] = []
-    /// Each generation, its file, how many of its bytes count, whether it has no record but its header, and its format.
+    /// For each generation: its file, its valid length in bytes, whether it only has a header, and its format.
     var segments: [(generation: Int, path: String, valid: Int, isSilent: Bool, format: Int)] = []
-    /// Bytes that a killed process had not written to their end.
+    /// The number of bytes that killed processes had not written completely.
     var cutOff = 0
-    /// The last segment's header, and whether its writer came to an end.
+    /// The last segment's header, and whether its writer ended in order.
     var last: SegmentHeader?
     var endedOrderly = true
-    /// Where each output stands, when that was asked for.
+    /// The locations of the outputs, if the caller wants outputs.
     private var places = OutputPlaces()
     private var files: [MappedFile] = []
 
@@ -32,7 +32,7 @@ struct JournalContents {
         ended = Bitmap(count: count)
     }
 
-    /// The output of an item that is done; nil for one that is not.
+    /// Returns the output of an item; nil if it has none.
     func output(of index: Int) -> [UInt8]? {
         places.find(index).map { place in
             let file = files[Int(place.segment)]
@@ -44,8 +44,8 @@ struct JournalContents {
     /// Reads all segments of the journal in `directory`.
     ///
     /// - Parameters:
-    ///   - count: How many items there are; nil takes the number that the journal says.
-    ///   - wantsOutputs: Whether `output(of:)` will be asked.
+    ///   - count: The number of items; nil for the number in the journal.
+    ///   - wantsOutputs: Whether `output(of:)` will be called.
     static func read(_ directory: String, count: Int?, wantsOutputs: Bool) throws(BatchError)
         -> JournalContents
     {
@@ -58,7 +58,7 @@ struct JournalContents {
             mapped.append((generation, path, file))
             headers[generation] = try header(of: file, path)
         }
-        // The newest header that speaks of a generation has the last word on it.
+        // The newest header that mentions a generation decides its length.
         var sealed: [Int: Int] = [:]
         for generation in generations { sealed.merge(headers[generation]?.sealed ?? [:]) { $1 } }
 
@@ -81,7 +81,7 @@ struct JournalContents {
     }
 
     private static func header(of file: MappedFile, _ path: String) throws(BatchError) -> SegmentHeader? {
-        // Only the first record is looked at; damage further on is found when all is read.
+        // Only the first record is read here. Later damage is found when the whole segment is read.
         var header: SegmentHeader?
         var format: Int?
         var isFirst = true
@@ -113,7 +113,7 @@ struct JournalContents {
         var isSilent = true
         let limit = ended.count
         var copy = self
-        // The records are read into a copy, which is this value again: a closure cannot change `self`.
+        // Records are read into a copy, because the closure cannot change `self`.
         self = JournalContents(count: 0)
         let size = unsafe file.withBytes(unsafe \.count)
         let valid = try unsafe file.withBytes { (all) throws(BatchError) in
@@ -161,7 +161,7 @@ struct JournalContents {
             doneCount += 1
             if let place { places.append(place) }
         case .quarantined:
-            // Given up once more: what its last attempt threw counts.
+            // If the item was given up again, the last error counts.
             guard ended.insert(index) || quarantined[index] != nil else { return }
             quarantined[index] = unsafe (attempts, Array(bytes))
         case .crashed: tries[index, default: Tries()].crashes += 1
@@ -170,7 +170,7 @@ struct JournalContents {
     }
 }
 
-/// Where outputs stand: 24 bytes an item, as there may be millions.
+/// The locations of outputs in 24 bytes each, because there may be millions.
 struct OutputPlaces {
     struct Place {
         var index: Int
@@ -182,7 +182,7 @@ struct OutputPlaces {
     private var places: [Place] = []
     private var isSorted = true
 
-    /// Adds the place of an output. Each item is added once.
+    /// Adds the location of an output. Call it once for each item.
     mutating func append(_ place: Place) {
         if let last = places.last, last.index > place.index { isSorted = false }
         places.append(place)
@@ -204,7 +204,7 @@ struct OutputPlaces {
     }
 }
 
-/// Whether each of a number of items is in a set.
+/// A set of item indices.
 struct Bitmap: Sendable {
     let count: Int
     private var words: [UInt64]
@@ -218,7 +218,7 @@ struct Bitmap: Sendable {
         words[index >> 6] >> UInt64(index & 63) & 1 == 1
     }
 
-    /// Puts `index` in; whether it was not in there.
+    /// Inserts `index`. Returns whether it was absent.
     mutating func insert(_ index: Int) -> Bool {
         let bit = UInt64(1) << UInt64(index & 63)
         defer { words[index >> 6] |= bit }
@@ -230,7 +230,7 @@ struct Bitmap: Sendable {
     }
 }
 
-/// Where the files of a journal are.
+/// The paths of a journal's files.
 enum JournalDirectory {
     static func segment(_ generation: Int, in directory: String) -> String {
         "\(directory)/\(name(generation)).journal"
@@ -240,12 +240,12 @@ enum JournalDirectory {
         "\(directory)/\(name(generation)).flight"
     }
 
-    /// A journal of a shard stands within that of the job.
+    /// Returns the directory of a shard's journal, inside the job's journal.
     static func shard(_ shard: Shard, in directory: String) -> String {
         shard.count == 1 ? directory : "\(directory)/shard-\(padded(shard.index))-of-\(padded(shard.count))"
     }
 
-    /// The generations that there are, the oldest first.
+    /// Returns the existing generations, the oldest first.
     static func generations(in directory: String) throws(BatchError) -> [Int] {
         try names(in: directory).compactMap { name in
             guard name.hasSuffix(".journal") else { return nil }
@@ -253,12 +253,12 @@ enum JournalDirectory {
         }.sorted()
     }
 
-    /// The journals of shards in `directory`, in order.
+    /// Returns the journals of the shards in `directory`, in order.
     static func shards(in directory: String) throws(BatchError) -> [String] {
         try names(in: directory).filter { $0.hasPrefix("shard-") }.sorted().map { "\(directory)/\($0)" }
     }
 
-    /// How many parts the job has, once for each part that has a journal in `directory`.
+    /// Returns the total number of shards according to each shard's journal in `directory`.
     static func shardCounts(in directory: String) throws(BatchError) -> [Int] {
         try shards(in: directory).compactMap { path in path.split(separator: "-").last.flatMap { Int($0) } }
     }

@@ -1,34 +1,37 @@
+// Owns the writing of a journal and the exclusion of other writers. `BatchRun` calls it on one thread. It never
+// changes an earlier segment.
+
 internal import Glibc
 
-/// The one writer of a journal: a segment of its own, of the generation after the last.
+/// The only writer of a journal. It writes a new segment of the next generation.
 ///
-/// Used by one thread at a time. What was appended is safe once `commit` has returned, and not before.
+/// One thread at a time uses it. Appended entries are safe once `commit` has returned.
 final class JournalWriter {
     let directory: String
     let contents: JournalContents
     let flight: Flight
-    /// The items that the last run had under way when it was killed.
+    /// The items under way when the last run was killed.
     let leftovers: [Flight.Leftover]
     private let path: String
     private let nextPath: String
     private let file: OpenFile
     private var pending: [UInt8] = []
-    /// Whether something was written that may not have reached the disk.
+    /// Whether written bytes may not have reached the disk.
     private var isUnsafe = false
     private var isBroken = false
 
-    /// How long a journal of another machine must lie still before its writer counts as dead, in seconds.
+    /// The time in seconds without a change after which a writer on another machine counts as dead.
     static let defaultPatience = 10.0
 
-    /// Opens the journal in `directory`, and makes it where there is none.
+    /// Opens the journal in `directory`, or creates one.
     ///
     /// - Parameters:
-    ///   - identity: What it must be a journal of.
-    ///   - wantsOutputs: Whether outputs of earlier runs will be asked for.
-    ///   - slots: How many items may be under way at a time.
-    ///   - host: Where this runs; another one in tests.
-    ///   - locks: Whether the file system's own locks are asked, which not every one has.
-    ///   - patience: Seconds that a segment of another machine must lie still.
+    ///   - identity: The required identity.
+    ///   - wantsOutputs: Whether outputs of earlier runs will be read.
+    ///   - slots: The largest number of items under way.
+    ///   - host: This machine; another one in tests.
+    ///   - locks: Whether to use file locks, which some file systems lack.
+    ///   - patience: The time in seconds without a change after which a writer on another machine counts as dead.
     init(
         _ directory: String, identity: JournalIdentity, wantsOutputs: Bool, slots: Int, host: Host = .current,
         locks: Bool = true, patience: Double = JournalWriter.defaultPatience
@@ -50,7 +53,8 @@ final class JournalWriter {
         self.path = path
         nextPath = JournalDirectory.segment(generation + 1, in: directory)
         self.directory = directory
-        // The new segment's name is what fences the old one's writer off, so it comes before the old one is read.
+        // The new segment's name fences off the earlier writer. Therefore it is created before the earlier segment is
+        // read.
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             if errno == EEXIST { throw .locked(journal: directory, owner: "which has just started") }
@@ -61,7 +65,7 @@ final class JournalWriter {
         var isGood = false
         defer {
             if !isGood {
-                // A segment without a header would stand for a writer that nobody can ask.
+                // A segment without a header would look like an unknown writer.
                 unsafe unlink(path)
                 unsafe unlink(flightPath)
             }
@@ -75,7 +79,7 @@ final class JournalWriter {
         found = try JournalContents.read(directory, count: identity.count, wantsOutputs: wantsOutputs)
         found.segments.removeAll { $0.generation == generation }
         found.endedOrderly = found.segments.isEmpty ? true : try Self.endedOrderly(directory, before)
-        // What a killed process wrote may not be on the disk yet, and counts from here on.
+        // Bytes of a killed process may not be on the disk yet. They count from here on, so they are synchronised.
         for segment in found.segments {
             try Self.synchronise(segment: JournalDirectory.segment(segment.generation, in: directory))
         }
@@ -91,8 +95,8 @@ final class JournalWriter {
         isGood = true
     }
 
-    /// What the last run had under way when it ended without an orderly end. One that ended before it wrote anything, and
-    /// ran nothing, has said nothing of the one before it.
+    /// Returns the items under way when the last run ended without a final record. A run that wrote and ran nothing
+    /// is skipped, and the run before it is examined.
     private static func leftovers(_ contents: JournalContents, in directory: String) throws(BatchError)
         -> [Flight.Leftover]
     {
@@ -111,14 +115,14 @@ final class JournalWriter {
         Segment.append(.entries, entries, to: &pending)
     }
 
-    /// Says that this process lives, for those who watch the file from another machine.
+    /// Appends a heartbeat for observers on other machines.
     func appendHeartbeat() {
         Segment.append(.heartbeat, [], to: &pending)
     }
 
-    /// Hands all that was appended to the kernel: it outlives this process, though not yet the machine.
+    /// Writes the appended entries to the kernel. They survive the process, but not yet the machine.
     ///
-    /// - Throws: When that failed.
+    /// - Throws: `BatchError` if the write fails.
     func write() throws(BatchError) {
         guard !isBroken else { throw .fenced(journal: directory) }
         guard !pending.isEmpty else { return }
@@ -136,9 +140,10 @@ final class JournalWriter {
         pending.removeAll(keepingCapacity: pending.capacity < 4 << 20)
     }
 
-    /// Puts all that was appended on the disk.
+    /// Writes the appended entries to the disk.
     ///
-    /// - Throws: When that failed or another process took over: then none of it counts, and there is no way on.
+    /// - Throws: `BatchError` if that fails, or if another process took over. Then the entries do not count, and the
+    ///   writer cannot be used further.
     func commit() throws(BatchError) {
         try write()
         guard isUnsafe else { return }
@@ -153,7 +158,7 @@ final class JournalWriter {
         }
     }
 
-    /// The last record: who comes next need not ask whether this process lives.
+    /// Writes the final record, so that the next run need not check whether this process lives.
     func end() throws(BatchError) {
         Segment.append(.end, [], to: &pending)
         try commit()
@@ -168,9 +173,9 @@ final class JournalWriter {
         return try owner(of: path).ended
     }
 
-    /// Makes sure that nobody writes to the segment at `path` any more.
+    /// Ensures that no process writes to the segment at `path`.
     ///
-    /// - Returns: What holds the segment's lock, for as long as the next one is not made.
+    /// - Returns: The holder of the segment's lock, which the caller keeps until the next segment exists.
     private static func waitForEnd(
         of path: String, host: Host, locks: Bool, patience: Double
     ) throws(BatchError) -> OpenFile {
@@ -184,11 +189,11 @@ final class JournalWriter {
             throw .locked(journal: path, owner: name)
         }
         guard !owner.ended, let header = owner.header else { return file }
-        // Of this machine the lock tells; a machine that was started anew has no process of before.
+        // For this machine the lock is conclusive. A machine that has restarted has no earlier processes.
         if header.host == host && locks || header.host.name == host.name && header.host.boot != host.boot {
             return file
         }
-        // Of another machine: its writer leaves a sign of life each second.
+        // A writer on another machine writes a heartbeat each second.
         func size() -> Int {
             var status = stat()
             return unsafe stat(path, &status) == 0 ? Int(status.st_size) : -1

@@ -1,9 +1,12 @@
+// Owns the format of a journal's file and its checks. JournalWriter appends records, and JournalReader reads them. It
+// never writes to a file.
+
 internal import Glibc
 
-/// One file of a journal, written by one process: a header and then records, each with its length and checksums.
+/// A file of a journal, written by one process. It has a header record and then other records.
 ///
-/// A record is 16 bytes (a mark, the kind and length of what follows, its checksum, and the checksum of these
-/// three) and its payload. What is cut off in the middle is told by its length, what was changed by a checksum.
+/// A record has 16 bytes (mark, kind and length, checksums) and a payload. The length detects a truncated record, and
+/// the checksums detect changed bytes.
 enum Segment {
     enum Kind: UInt8 { case header = 1, entries, heartbeat, end }
 
@@ -21,20 +24,20 @@ enum Segment {
         bytes += payload
     }
 
-    /// The most that a payload may hold: half of what the bits of its length could say.
+    /// The largest payload in bytes: half of what the length field can express.
     static let mostPayload = 1 << 28
 
-    /// How long the first record of `bytes` is, as its head says, which `read` checks.
+    /// Returns the length of the first record according to its head, which `read` verifies.
     static func lengthOfFirst(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= headSize else { return bytes.count }
         return unsafe headSize + Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) >> 3)
     }
 
-    /// Calls `body` for each record of `bytes`, up to `sealed` or the end, and then `isBehind` with the record's end.
+    /// Calls `body` for each record up to `sealed` or the end, and then `isBehind` with the record's end.
     ///
-    /// - Returns: Where the last whole record ends: what follows was cut off while it was written, or is a block of the
-    ///   disk that a power failure left unwritten.
-    /// - Throws: `BatchError.corrupt` for what nobody wrote so.
+    /// - Returns: The end of the last complete record. The rest was truncated during a write, or is a disk block that
+    ///   a power failure left unwritten.
+    /// - Throws: `BatchError.corrupt` for bytes that no process wrote.
     static func read(
         _ bytes: UnsafeRawBufferPointer, of file: String, sealed: Int?, isBehind: ((Int) -> Void)? = nil,
         _ body: (Kind, Range<Int>) throws(BatchError) -> Void
@@ -56,7 +59,7 @@ enum Segment {
                 file: file, byte: bytes.count,
                 remedy: "the last \(sealed - bytes.count) bytes are missing; \(Self.remedyByRenaming(file))")
         }
-        /// Whether nothing but zeros stands from `start` to the end: blocks that no write has reached.
+        /// Whether all bytes from `start` on are zeros, which means that no write reached these blocks.
         func isUnwritten(from start: Int) -> Bool { unsafe sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
         while end - place >= headSize {
             let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[place..<place + 12])
@@ -80,19 +83,20 @@ enum Segment {
         return place
     }
 
-    /// What becomes of a file that a later one relies on: it cannot be cut, since its length is known.
+    /// Returns the remedy for a file that a later header mentions. It cannot be truncated, because its length is
+    /// known.
     private static func remedyByRenaming(_ file: String) -> String {
         "to run all its items again: mv '\(file)' '\(file).damaged'"
     }
 }
 
-/// A file's contents, mapped for as long as this lives.
+/// The contents of a file, mapped for the lifetime of this object.
 @safe final class MappedFile {
     private let bytes: UnsafeRawBufferPointer
-    /// Pages before this were given back.
+    /// The pages before this offset were released.
     private var released = 0
     private var read = 0
-    /// So many bytes may stay in memory that were read.
+    /// The number of bytes that may remain in memory after a read.
     private static let mostResident = 4 << 20
 
     init(_ path: String) throws(BatchError) {
@@ -113,20 +117,20 @@ enum Segment {
         unsafe bytes = UnsafeRawBufferPointer(start: place, count: size)
     }
 
-    /// Calls `body` with the contents, which are gone when this is.
+    /// Calls `body` with the contents, which are valid during the call.
     func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
         return try unsafe body(bytes)
     }
 
-    /// Gives the pages before `place` back now and then; the file still has them.
+    /// Releases the pages before `place` from memory from time to time. The file keeps them.
     func release(before place: Int) {
         guard place - released > Self.mostResident else { return }
         giveBack(released..<place & ~4095)
         released = place & ~4095
     }
 
-    /// Notes that `count` bytes were read somewhere, and gives all pages back now and then.
+    /// Counts `count` read bytes, and releases all pages from memory from time to time.
     func noteRead(_ count: Int) {
         read += count
         guard read > Self.mostResident else { return }
