@@ -1,48 +1,50 @@
 internal import OverdriveCore
 internal import Synchronization
 
-// Finds circles of tasks that wait for one another, as edges are added. Each task has a level above the levels of all
-// tasks for which it waits. An edge from a higher to a lower level closes no circle. Any other edge sinks the dependency,
-// and the tasks below it, until the levels fit again or the search meets the dependent. A removed edge changes no level.
+// Finds cycles of tasks that wait for one another, when an edge is added. Each task has a level above the levels of
+// all its dependencies. An edge from a higher to a lower level closes no cycle. Any other edge lowers the dependency,
+// and the tasks below it, until the levels fit or the search meets the dependent. A removed edge changes no level.
 
 extension AnyTask {
-    /// Excludes threads that add dependencies to tasks with dependents. Lock order: before the lock of a task's edges.
+    /// Held by threads that add dependencies to tasks with dependents. Lock order: before the lock of a task's edges.
     private static let levelLock = Locked<UInt8>(0)
 
-    /// Raises the task's level above a dependency's, unless a dependent comes meanwhile: then ``circleClosed(by:)`` compares.
+    /// Raises the task's level above a dependency's, and takes the step. If the task has dependents then, the level
+    /// is restored and ``circleClosed(by:)`` compares levels.
     ///
-    /// The caller has the lock of the list, and has announced itself to the dependency. So the dependency's level only falls
-    /// from now on.
+    /// The caller holds the lock of the list, and has taken the dependency's step `gainDependent`. From then on the
+    /// dependency's level only falls.
     @inline(__always)
     final func rising(above dependency: AnyTask, _ step: () -> TaskState.Step) -> TaskState.Step {
-        // relaxed, all of them: the exchange of the word, or the lock of the list, hands the level over
+        // relaxed, all: the exchange of the word, or the lock of the list, publishes the level
         let before = level.load(ordering: .relaxed)
         let needed = dependency.level.load(ordering: .relaxed) + 1
         guard needed > before, !standing.hasDependents else { return step() }
-        // Before the step: a thread that sees the dependency with its dependent sees this level.
+        // The store precedes the step: a thread that sees the dependent of the dependency sees this level.
         level.store(needed, ordering: .relaxed)
         let taken = step()
         if taken.state.hasDependents { level.store(before, ordering: .relaxed) }
         return taken
     }
 
-    /// The path of the circle that the edge to a dependency closes, if it does: "a wait for b, b for a". The edge is in the list.
+    /// Returns the path of the cycle that the edge to a dependency closes, such as "a wait for b, b for a". Returns nil if
+    /// there is none. The edge is already in the list.
     ///
-    /// If several threads close a circle at once, the last one in the lock finds the edges of all others.
+    /// If several threads close a cycle at once, the last one to take the lock finds the edges of all others.
     final func circleClosed(by dependency: AnyTask) -> String? {
         let fits = AnyTask.levelLock.withLock { _ in
             let top = level.load(ordering: .relaxed)  // relaxed, both: see rising(above:_:)
-            // Most dependencies wait for nothing yet.
+            // Most dependencies have no dependencies yet.
             return dependency.level.load(ordering: .relaxed) < top || dependency.sinkAlone(to: top - 1)
         }
         return fits ? nil : searchCircle(through: dependency)
     }
 
-    /// The search, which may be long. See ``circleClosed(by:)``.
+    /// Searches for the cycle, which may take long; see ``circleClosed(by:)``.
     private func searchCircle(through dependency: AnyTask) -> String? {
         var steps = 4096
         while true {
-            // Released without the lock: the last reference to a task runs code of the program's.
+            // Released after the lock, because the release of a task's last reference runs the program's code.
             var sinking = Sinking()
             let end = AnyTask.levelLock.withLock { _ in sinking.sink(dependency, below: self, steps: steps) }
             withExtendedLifetime(sinking) {}
@@ -50,14 +52,14 @@ extension AnyTask {
             case .fits: return nil
             case .circle:
                 let path = pathOfCircle(through: dependency)
-                // Another thread may have removed the edge, or have cancelled this task.
+                // Another thread may have removed the edge or cancelled this task.
                 if path != nil || !dependencies.contains(where: { $0 === dependency }) { return path }
             case .tooLong: steps *= 2
             }
         }
     }
 
-    /// The way from a dependency back to this task, searched for among all tasks for which the dependency waits.
+    /// Searches all direct and indirect dependencies for a path from a dependency back to this task.
     private func pathOfCircle(through dependency: AnyTask) -> String? {
         var cameFrom: [ObjectIdentifier: AnyTask] = [:]
         var pending = [dependency]
@@ -71,7 +73,7 @@ extension AnyTask {
         return nil
     }
 
-    /// "a wait for b, b for c, c for a".
+    /// Returns the path as text: "a wait for b, b for c, c for a".
     private func path(_ cameFrom: [ObjectIdentifier: AnyTask], to dependency: AnyTask) -> String {
         var tasks = [self]
         var last: AnyTask = self
@@ -81,41 +83,41 @@ extension AnyTask {
         }
         tasks.append(self)
         let titles = tasks.reversed().map(\.title)
-        // titles: self, dependency, …, self
+        // order of the titles: self, dependency, …, self
         return zip(titles, titles.dropFirst()).enumerated()
             .map { $0.offset == 0 ? "\($0.element.0) wait for \($0.element.1)" : "\($0.element.0) for \($0.element.1)" }
             .joined(separator: ", ")
     }
 }
 
-/// One search: the tasks that have to sink, the highest first.
+/// One search: the tasks whose level must fall, the highest first.
 private struct Sinking {
     enum End {
         case fits
-        /// The dependent may be among the tasks for which its dependency waits.
+        /// The dependent may be one of the dependency's direct or indirect dependencies.
         case circle
-        /// The search has taken its number of steps. Other threads, whose edges are not checked yet, go first.
+        /// The search has reached its limit of steps. Other threads, whose edges are not yet checked, run first.
         case tooLong
     }
 
     private struct Entry {
         let task: AnyTask
-        /// The level that the search found, and the level to which the task has to sink.
+        /// The level that the search found, and the level to which the task must fall.
         let before: Int
         var after: Int
         var isPending = true
     }
     private var entries: [Entry] = []
-    /// Dependencies of all entries. Another thread may remove their edges: the search releases no task inside the lock.
+    /// The dependencies of all entries. They are retained, so that the search releases no task inside the lock.
     private var found: [AnyTask] = []
     private var indices: [ObjectIdentifier: Int] = [:]
-    /// Indices of pending entries: a heap, the highest level first.
+    /// The indices of pending entries, as a heap with the highest level first.
     private var heap: [Int] = []
 
-    /// Sinks a dependency, and all tasks for which it waits, below a dependent. Changes no level unless all of them sink. The
-    /// caller has the lock of levels.
+    /// Lowers a dependency, and all its direct and indirect dependencies, below a dependent. Changes levels only if
+    /// the whole search succeeds. The caller holds `levelLock`.
     mutating func sink(_ dependency: AnyTask, below dependent: AnyTask, steps: Int) -> End {
-        let top = dependent.level.load(ordering: .relaxed)  // relaxed, all of them: see AnyTask.lower(to:)
+        let top = dependent.level.load(ordering: .relaxed)  // relaxed, all: see AnyTask.lower(to:)
         request(dependency, at: top - 1)
         var taken = 0
         while let index = popHighest() {
@@ -136,7 +138,7 @@ private struct Sinking {
         if let known = indices[ObjectIdentifier(task)] {
             guard entries[known].after > level else { return }
             entries[known].after = level
-            // It was looked at before an edge that is not checked yet led here.
+            // The entry was visited before an edge that is not yet checked led here.
             if !entries[known].isPending { push(known) }
             return
         }
@@ -175,7 +177,7 @@ private struct Sinking {
 }
 
 extension AnyTask {
-    /// Sinks the task if it waits for nothing. False: other tasks have to sink with it.
+    /// Lowers the task if it has no dependencies. Returns false if other tasks must be lowered with it.
     fileprivate final func sinkAlone(to level: Int) -> Bool {
         edges.withLock { list in
             guard unsafe list.first == nil else { return false }
@@ -184,15 +186,15 @@ extension AnyTask {
         }
     }
 
-    /// Sinks the task. The lock of its edges excludes the thread that raises the level of a task without dependents.
+    /// Lowers the task. The lock of its edges excludes a thread that raises the level of a task without dependents.
     fileprivate final func lower(to level: Int) { edges.withLock { _ in lowerHere(to: level) } }
 
     private func lowerHere(to level: Int) {
-        // The thread that raised it may have found a dependent, and taken the level back.
+        // The thread that raised the level may have found a dependent and restored the level.
         if self.level.load(ordering: .relaxed) > level { self.level.store(level, ordering: .relaxed) }
     }
 
-    /// Adds the dependencies to an array, the newest first.
+    /// Appends the dependencies to an array, the newest first.
     fileprivate final func appendDependencies(to found: inout [AnyTask]) {
         edges.withLock { list in
             list.forEach { edge in

@@ -1,17 +1,20 @@
+// Owns the dependencies of a task: adding, removing, linking and releasing them. Programs and the state machine call
+// it. It never runs a body.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// A task did not run, because a task that it required to succeed did not.
+/// The error of a task that did not run, because a dependency that it requires to succeed did not succeed.
 public struct DependencyError: Error, CustomStringConvertible {
     /// The dependency's name in quotation marks, or its type.
     public let dependency: String
-    /// The first cause: the dependency's error, or `CancellationError`. If the dependency did not run because of
-    /// another one, the cause is that one's.
+    /// The first cause: the dependency's error, or `CancellationError`. If the dependency failed because of another
+    /// dependency, this is the cause of that failure.
     public let underlying: any Error
 
     init(dependency: String, error: any Error) {
         self.dependency = dependency
-        // Not error in error: a million of them would be as deep a stack when they go.
+        // Errors are not nested: the deinitialisation of a million nested errors would overflow the stack.
         underlying = (error as? DependencyError)?.underlying ?? error
     }
 
@@ -19,33 +22,33 @@ public struct DependencyError: Error, CustomStringConvertible {
 }
 
 extension AnyTask {
-    /// The demand of a dependent on a dependency.
+    /// The outcome of a dependency that a dependent requires.
     public enum DependencyRequirement: Sendable {
         /// The dependency has finished, with any outcome.
         case finish
-        /// That it succeeded; else the dependent fails with ``DependencyError``.
+        /// The dependency has succeeded. Otherwise the dependent fails with ``DependencyError``.
         case success
     }
 
-    /// Has this task wait for another.
+    /// Makes this task wait for another task.
     ///
     ///     cachePhoto.add(dependency: downloadPhoto)
     ///
-    /// The dependency may be on any queue, and may be shared by many dependents. One that is on none when this
-    /// task is added to a queue is added to the same one. Dependents of a failed or cancelled dependency run,
-    /// unless they require `.success`. A task that was ready gives up its place in its queue, which counts among the
-    /// queue's closures until its turn has come.
+    /// The dependency may be on any queue, and may have many dependents. If it is on no queue when this task is added
+    /// to one, it is added to the same queue. Dependents of a failed or cancelled dependency run, unless they require
+    /// `.success`. If this task was ready, its entry in the queue becomes void, but counts among the queue's closures
+    /// until its turn.
     ///
     /// - Parameters:
-    ///   - dependency: The task to wait for. A finished one is waited for no longer.
-    ///   - requirement: What it has to come to.
-    /// - Returns: Whether it counts: false when this task has begun or finished.
-    /// - Ordering: What the dependency's body wrote is visible to this task's. Handlers of the dependency come before.
-    /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
-    ///   shows the path.
-    /// - Cost: One allocation. If tasks wait for this task already, also a lock that all tasks share, and a search for a
-    ///   circle. The search visits only the dependency's ancestors that an earlier order of the edges does not fit:
-    ///   usually few, for some orders all of them at each edge.
+    ///   - dependency: The task to wait for. It may have finished.
+    ///   - requirement: The required outcome of the dependency.
+    /// - Returns: Whether the dependency was added: false if this task has begun or finished.
+    /// - Ordering: The writes of the dependency's body are visible to this task's body. Handlers of the dependency
+    ///   run before.
+    /// - Threading: Any thread. Traps if the edge closes a cycle of any length; the message shows the path.
+    /// - Cost: One allocation. If this task has dependents, also a lock that all tasks share, and a search for a
+    ///   cycle. The search visits only ancestors whose level must change: usually few, in the worst case all of them
+    ///   for each edge.
     @discardableResult
     public final func add(
         dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
@@ -55,7 +58,7 @@ extension AnyTask {
         }
     }
 
-    /// Has this task wait for another, and calls `onCircle` with the path if the edge closes a circle.
+    /// Makes this task wait for another task, and calls `onCircle` with the path if the edge closes a cycle.
     final func add(
         dependency: AnyTask, requiring requirement: DependencyRequirement, onCircle: (String) -> Void
     ) -> Bool {
@@ -65,7 +68,7 @@ extension AnyTask {
         let edge = unsafe Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
         let isAwaited = dependency.take(.gainDependent)
         let (step, isLinkedHere) = edges.withLock { list -> (TaskState.Step, Bool) in
-            // A finished dependency waits for nothing.
+            // A finished dependency has no dependencies.
             let step = isAwaited ? rising(above: dependency) { self.step(.dependOn) } : self.step(.dependOn)
             guard step.actions.contains(.accept) else { return (step, false) }
             let isLinkedHere = unsafe step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
@@ -77,35 +80,37 @@ extension AnyTask {
             unsafe edge.release()
             return false
         }
-        // Each edge announces its dependent to the dependency before the dependent's step. So at least one task of a circle
-        // learns at its step that another task waits for it.
+        // Each edge takes the dependency's step `gainDependent` before the dependent's step. So at least one task of
+        // a cycle sees at its step that it has a dependent.
         if isAwaited, step.state.hasDependents, let path = circleClosed(by: dependency) { onCircle(path) }
         if isLinkedHere { unsafe edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
         return true
     }
 
-    /// Ends the waiting for a task.
+    /// Removes a dependency.
     ///
-    /// - Returns: Whether the task was a dependency, and this one has not begun.
-    /// - Ordering: A task that waits for nothing else goes to its queue at once.
+    /// - Parameter dependency: The task that this task waits for.
+    /// - Returns: Whether the task was a dependency, and this task has not begun.
+    /// - Ordering: A task without other dependencies is submitted at once.
     /// - Threading: Any thread.
-    /// - Cost: A lock and a look at each dependency.
+    /// - Cost: A lock and a comparison for each dependency.
     @discardableResult
     public final func remove(dependency: AnyTask) -> Bool {
         removeDependencies { $0 === dependency } > 0
     }
 
-    /// Ends the waiting for all tasks of exactly this class.
+    /// Removes all dependencies of exactly this class.
     ///
-    /// - Ordering: A task that waits for nothing else goes to its queue at once.
+    /// - Parameter type: The class of the dependencies.
+    /// - Ordering: A task without other dependencies is submitted at once.
     /// - Threading: Any thread.
-    /// - Cost: A lock and a look at each dependency.
+    /// - Cost: A lock and a comparison for each dependency.
     public final func remove<U>(dependency type: Task<U>.Type) {
         _ = removeDependencies { Swift.type(of: $0) == type }
     }
 
     final func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
-        // Let go of without the lock: one that its dependents do not keep may be held by nobody else by then.
+        // Released after the lock: this may be the last reference to a dependency that its dependents do not retain.
         var seen: [AnyTask] = []
         let removed = edges.withLock { list -> [Edge] in
             guard standing.phase < .executing, !standing.isSettled else { return [] }
@@ -128,7 +133,8 @@ extension AnyTask {
         return removed.count
     }
 
-    /// The dependencies, present and past, in the order in which they were added; none once the task has finished.
+    /// The dependencies, finished ones included, in the order in which they were added. The array is empty once the
+    /// task has finished.
     public final var dependencies: [AnyTask] {
         edges.withLock { list in
             var all: [AnyTask] = []
@@ -140,25 +146,27 @@ extension AnyTask {
         }
     }
 
-    /// The dependencies of a class, subclasses included, so that a body can read their results.
+    /// Returns the dependencies of a class or its subclasses, so that a body can read their results.
     ///
     ///     let photos = get(dependency: DownloadPhotoTask.self).compactMap { $0.result?.value }
     ///
     /// - Returns: The dependencies of that class in the order in which they were added.
-    /// - Ordering: In the task's body all of them are over, and their results are there.
+    /// - Ordering: In the task's body all dependencies have finished, and their results are available.
     /// - Threading: Any thread.
-    /// - Cost: An array of all dependencies and one of those that are found.
+    /// - Cost: An array of all dependencies and an array of the result.
     public final func get<D: AnyTask>(dependency type: D.Type) -> [D] {
         dependencies.compactMap { $0 as? D }
     }
 
     // MARK: - Linking and releasing
 
-    /// The task is on a queue now: its dependencies are told whom to release.
+    /// Links the edges of a task that is on a queue, so that the end of each dependency releases the task.
     final func linkDependencies(byProducer: Bool) {
-        // A condition may have come just before the task was on the queue, when there was none yet to be asked.
+        // A condition may have been added just before the task was on the queue, when there was no condition to
+        // prepare.
         if standing.isConditional { carryOut(.prepareConditions) }
-        // The newest is first: turned round, they are linked in the order in which they were added.
+        // The list has the newest edge first. It is reversed, so that edges are linked in the order in which they
+        // were added.
         var ordered = unsafe edges.withLock { list -> Unmanaged<Edge>? in
             var ordered: Unmanaged<Edge>?
             list.forEach { edge in
@@ -177,19 +185,20 @@ extension AnyTask {
         take(.release, byProducer: byProducer)
     }
 
-    /// The end of the list of a task that is over: no edge is there.
+    /// Marks the list of a finished task, which has no edges.
     private static var closedList: UnsafeMutableRawPointer? { unsafe UnsafeMutableRawPointer(bitPattern: 1) }
 
-    /// Puts an edge where the end of this task finds it, and takes over what the caller holds of it. False: it is over.
+    /// Adds an edge to the list that the end of this task releases, and takes over the caller's reference. Returns
+    /// false if the task has finished.
     final func attach(_ edge: Edge) -> Bool {
-        // One that was over before anybody depended on it has no list to close, and looks at none.
+        // A task that finished before it had dependents did not close its list.
         guard standing.hasDependents else { return false }
         let entry = unsafe Unmanaged.passUnretained(edge)
         var head = unsafe dependents.load(ordering: .relaxed)
         while true {
             if unsafe head == AnyTask.closedList { return false }
             unsafe edge.nextDependent = head.map { unsafe Unmanaged.fromOpaque($0) }
-            // Releases the edge to whoever takes the list.
+            // Releases the edge to the thread that takes the list.
             let (exchanged, found) = unsafe dependents.weakCompareExchange(
                 expected: head, desired: entry.toOpaque(), ordering: .acquiringAndReleasing)
             if exchanged { return true }
@@ -197,11 +206,11 @@ extension AnyTask {
         }
     }
 
-    /// Only who holds the task can finish it any more: then those that wait for it keep it no longer.
+    /// Makes dependents stop retaining the task, if only a holder of the task can finish it.
     ///
-    /// Called by the thread on which the body has returned, and by whoever has attached an edge to a task without a queue.
-    /// Of the two, the later one on the word finds what the other did: the list with the edge, or a body that has
-    /// returned. Edges that come meanwhile may be released in another order.
+    /// The thread on which the body has returned calls it, and so does a thread that has attached an edge to a task without
+    /// a queue. The later one on the word finds the other's effect: the edge in the list, or the returned body. Edges that
+    /// are added during the call may be released in another order.
     final func stopBeingKept() {
         guard isForgettable(in: standingInFull) else { return }
         retakeDependents { edge in edge.stopKeeping(self) }
@@ -234,11 +243,11 @@ extension AnyTask {
         var head = unsafe dependents.load(ordering: .acquiring)
         while unsafe head != nil || kept != nil {
             if unsafe head == AnyTask.closedList {
-                unsafe release(kept)  // it was finished meanwhile
+                unsafe release(kept)  // Another thread has finished the task.
                 return
             }
-            // Takes the list, and acquires it; or puts back what was taken, and releases it. Who attached an edge that is
-            // taken may find no list, and leaves it to this thread.
+            // Takes the list and acquires it, or puts the taken edges back and releases them. A thread whose attached
+            // edge was taken may find an empty list, and leaves the work to this thread.
             let (exchanged, found) = unsafe dependents.compareExchange(
                 expected: head, desired: head == nil ? kept?.toOpaque() : nil, ordering: .acquiringAndReleasing)
             if exchanged, unsafe head == nil { return }
@@ -269,19 +278,20 @@ extension AnyTask {
         return unsafe first
     }
 
-    /// The task is over, as far as dependents are concerned.
+    /// Releases the dependents of a task that has ended.
     ///
-    /// - Parameter isLost: It goes, and nobody has finished it.
+    /// - Parameter isLost: Whether the task is being deinitialised without an outcome.
     final func releaseDependents(isLost: Bool = false) {
         unsafe release(
             dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing).map { unsafe .fromOpaque($0) },
             isLost: isLost)
     }
 
-    /// Releases those whose edges this thread has taken from the list.
+    /// Releases the dependents whose edges this thread has taken from the list.
     private func release(_ taken: Unmanaged<Edge>?, isLost: Bool = false) {
         var next = unsafe taken
-        // The newest is first: turned round, they are released in the order in which they came.
+        // The list has the newest edge first. It is reversed, so that dependents are released in the order in which
+        // they came.
         var ordered: Unmanaged<Edge>?
         while let entry = unsafe next {
             unsafe next = entry._withUnsafeGuaranteedRef { edge in
@@ -302,7 +312,7 @@ extension AnyTask {
         }
     }
 
-    /// The task is over: it lets go of what it waited for.
+    /// Releases the edges of a finished task to its dependencies.
     final func dropDependencies() {
         var all = edges.withLock { $0.takeAll() }
         while let edge = unsafe all.takeFirst() {
@@ -311,7 +321,8 @@ extension AnyTask {
         }
     }
 
-    /// The task goes without having been started: so may a million before it, one after another.
+    /// Releases the dependencies of a task that was never started, in a loop. A chain may have a million of them, and
+    /// recursion would overflow the stack.
     final func dropUnstartedDependencies() {
         var pending = [edges.withLock { $0.takeAll() }]
         while var list = pending.popLast() {

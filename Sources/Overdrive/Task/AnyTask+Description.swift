@@ -1,34 +1,37 @@
+// Owns a task's number, duration, one-line description and share of its queue's progress. Programs and the state
+// machine call it. It never changes the state word.
+
 internal import OverdriveCore
 internal import Synchronization
 
 extension AnyTask: CustomStringConvertible {
-    /// A number that is unique in the process, to distinguish tasks of one type: 1 for the first task that was asked,
-    /// and so on.
+    /// A number that is unique in the process and distinguishes tasks of one type. The first task that is asked has
+    /// number 1.
     ///
     ///     logger.debug("\(task.taskIdentifier) waits")
     ///
     /// - Threading: Any thread.
-    /// - Cost: The first look allocates, where the task has no name, observers or the like.
+    /// - Cost: The first read allocates, if the task has no other optional property.
     public final var taskIdentifier: Int {
         makeExtras().locked { fields in
             if let number = fields.number { return number }
-            let number = lastNumber.add(1, ordering: .relaxed).newValue  // relaxed: a number and no more
+            let number = lastNumber.add(1, ordering: .relaxed).newValue  // relaxed: the number publishes no data
             fields.number = number
             return number
         }
     }
 
-    /// Whether ``duration`` is measured; false unless it was set here, or by `TaskQueue.timesTasks`. It counts
-    /// for attempts that begin later.
+    /// Whether ``duration`` is measured, for attempts that begin later. The default is false; `TaskQueue.timesTasks`
+    /// also sets it.
     ///
     /// - Threading: Any thread.
-    /// - Cost: Two looks at the clock an attempt, and an allocation where the task has no name, observers or the like.
+    /// - Cost: Two reads of the clock for each attempt, and an allocation if the task has no other optional property.
     public final var isTimed: Bool {
         get { extras?.locked { $0.isTimed } ?? false }
         set { change(.time) { $0.isTimed = newValue } }
     }
 
-    /// The duration of the last attempt: from the start of its body to the outcome, or to now. nil for a task that is
+    /// The duration of the last attempt, from the start of its body to the outcome or to now. It is nil for a task that is
     /// not timed or has not begun.
     ///
     ///     task.isTimed = true
@@ -36,19 +39,20 @@ extension AnyTask: CustomStringConvertible {
     ///     try task.wait()
     ///     print(task.duration ?? .zero)
     ///
-    /// In `taskWillFinishExecution` it is that of the whole attempt already.
+    /// In `taskWillFinishExecution` it already is the duration of the whole attempt.
     ///
     /// - Threading: Any thread.
     /// - Cost: One lock.
     public final var duration: Duration? {
-        let isOver = isFinished  // then it has had its end, unless another thread finished it before it was seen to begin
+        // A finished task has its end time, unless another thread finished it before its body began.
+        let isOver = isFinished
         guard let (began, ended) = ifHad(.time, { ($0.began, $0.ended) }), let began else { return nil }
         return (ended ?? (isOver ? nil : Moment.now)).map { $0 - began }
     }
 
     final var summary: String {
         let number = taskIdentifier
-        // What it has taken is read after how it stands: whoever has an outcome has a duration.
+        // The duration is read after the state, so that a finished task has a duration.
         let how =
             switch (state, failure) {
             case (.finished, nil): "succeeded" + time(" in ")
@@ -66,19 +70,19 @@ extension AnyTask: CustomStringConvertible {
     final func countInProgress(of queue: TaskQueue) {
         guard queue.tracksProgress else { return }
         change(.ticket) { fields in
-            // Who was faster in bringing the task may have seen it end, too.
+            // A faster thread may have added the task already, and the task may have ended since.
             guard !fields.isCounted else { return }
             (fields.isCounted, fields.ticket) = (true, queue.progressTicket)
         }
     }
 
-    /// The task has its outcome, and perhaps came to its queue when it was being published.
+    /// Ends the task's progress after its outcome, in case it was added to the queue during its publication.
     @inline(__always)
     final func endProgress() {
         if lazyExtras.isSet { endProgress(with: failure) }
     }
 
-    /// The outcome is settled.
+    /// Ends the task's progress with its outcome, which is decided.
     final func endProgress(with failure: (any Error)?) {
         guard let ticket = ifHad(.ticket, { $0.ticket.take() }) else { return }
         switch failure {
@@ -91,19 +95,19 @@ extension AnyTask: CustomStringConvertible {
 
 private let lastNumber = Atomic(0)
 
-/// A moment as what has passed since the first: the clock's own type is looked up whenever one is copied.
+/// A moment as the time since the first one. The type `ContinuousClock.Instant` would be looked up at each copy.
 private enum Moment {
     private static let first = ContinuousClock.now
     static var now: Duration { first.duration(to: .now) }
 }
 
 extension TaskExtras.Fields {
-    /// An attempt begins.
+    /// Notes the start of an attempt.
     mutating func noteStart() {
         (began, ended) = (isTimed ? Moment.now : nil, nil)
     }
 
-    /// The outcome is settled, or another attempt is to come: that one's delay is no time of the task's.
+    /// Notes the end of an attempt. The delay before a retry does not count.
     mutating func noteEnd() {
         if began != nil { ended = ended ?? Moment.now }
     }

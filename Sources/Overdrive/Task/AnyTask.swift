@@ -1,27 +1,30 @@
+// Owns the part of a task that does not depend on its result type: the state word, queues, the order of its end.
+// Queues, groups and dependents call it. It never touches the value.
+
 internal import OverdriveCore
 internal import Synchronization
 
-/// A task, whatever its result: the part of ``Task`` that queues, groups and dependents know.
+/// A task of any result type: the part of ``Task`` that queues, groups and dependents use.
 ///
 ///     let preparations: [AnyTask] = [download, login]
 ///     for each in preparations { launch.add(dependency: each) }
 ///
-/// - Threading: Safe from any thread, every part of it.
+/// - Threading: Safe from any thread.
 @safe open class AnyTask: @unchecked Sendable {
-    // Shared by all threads: `word` says who may touch what. Each exchange of it that succeeds makes one thread
-    // the owner of what its actions name; see TaskState.
+    // All threads share these fields. The state word says which thread may access a field: a successful exchange
+    // gives the thread the fields that its actions name; see TaskState.
 
-    /// How far a task is.
+    /// The progress of a task.
     public enum State: Int, Sendable, Comparable {
-        /// Nobody has added or started it.
+        /// The task was neither added nor started.
         case initialized
-        /// It is on a queue and waits: for dependencies, for conditions, for its next attempt.
+        /// The task is on a queue and waits for dependencies, for conditions, or for its next attempt.
         case pending
-        /// It waits for its turn.
+        /// The task waits for its turn in the queue.
         case ready
-        /// Its body runs, or has returned and somebody is to call `finish(with:)`.
+        /// The body runs, or has returned before a call of `finish(with:)`.
         case executing
-        /// It has its outcome.
+        /// The task has its outcome.
         case finished
 
         public static func < (a: State, b: State) -> Bool { a.rawValue < b.rawValue }
@@ -29,26 +32,26 @@ internal import Synchronization
 
     let word = Atomic<UInt64>(0)
 
-    /// What few tasks have; see ``TaskExtras``.
+    /// Optional storage, which few tasks need; see ``TaskExtras``.
     let lazyExtras = LazyReference<TaskExtras>()
 
-    /// The queue, from the first add on, as the object that ``TaskQueue/withTaskSide(_:)`` gives.
+    /// The queue, set by the first add. It is the object that ``TaskQueue/withTaskSide(_:)`` passes.
     let lazyQueue = LazyReference<TaskQueue>()
 
-    /// Edges to those that wait for this task, newest first; ``AnyTask/closedList`` when it is over.
+    /// The edges to the dependents, newest first; ``AnyTask/closedList`` once the task has finished.
     let dependents = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
 
-    /// Edges to those that this task waits for, newest first.
+    /// The edges to the dependencies, newest first.
     let edges = Locked(EdgeList())
 
-    /// Above the levels of the tasks for which this one waits; see ``circleClosed(by:)``.
+    /// A number above the levels of all dependencies; see ``circleClosed(by:)``.
     let level = Atomic(0)
 
-    /// Where the queue's ``QueueTasks`` keep the task.
+    /// The index of the task in the queue's ``QueueTasks``, with flags.
     let place = Atomic<UInt64>(0)
 
-    /// The error of a task that failed or was cancelled: written by the publisher before the word says finished, read
-    /// by others after.
+    /// The error of a failed or cancelled task. The publisher writes it before the word says finished; other threads
+    /// read it afterwards.
     @usableFromInline @exclusivity(unchecked) final var publishedError: (any Error)?
 
     /// Only ``Task`` is a subclass.
@@ -61,26 +64,26 @@ internal import Synchronization
 
     // MARK: - The state
 
-    /// Where the task stands, as of now.
+    /// The current state.
     var standing: TaskState {
-        // Acquires what was published with it: a result that is there can be read.
+        // Acquires data published with the state, such as the result.
         TaskState(word: word.load(ordering: .acquiring))
     }
 
-    /// Where the task stands, in one order with every event that anybody takes into account: what this thread wrote
-    /// before is seen by whoever brings a later one.
+    /// The current state, read in the total order of all state changes. The thread of a later event sees this
+    /// thread's earlier writes.
     final var standingInFull: TaskState {
         TaskState(word: word.add(0, ordering: .sequentiallyConsistent).newValue)
     }
 
-    /// Takes an event into account: whoever's exchange succeeds has the actions to carry out.
+    /// Applies an event. The thread whose exchange succeeded must carry out the actions.
     @inline(__always)
     final func step(_ event: TaskState.Event) -> TaskState.Step {
         var current = word.load(ordering: .acquiring)
         while true {
             let step = TaskState(word: current).after(event)
             if step.state.word == current { return step }
-            // Releases what led to the event, acquires what led to the state.
+            // Releases the writes before the event, and acquires the writes before the current state.
             let (exchanged, found) = word.weakCompareExchange(
                 expected: current, desired: step.state.word, successOrdering: .acquiringAndReleasing,
                 failureOrdering: .acquiring)
@@ -89,7 +92,7 @@ internal import Synchronization
         }
     }
 
-    /// Takes an event into account and carries out what it calls for, but for publishing a given outcome.
+    /// Applies an event and carries out its actions, except publishing an outcome that came with the event.
     @discardableResult
     final func take(_ event: TaskState.Event, byProducer: Bool = false) -> Bool {
         let actions = step(event).actions
@@ -97,8 +100,8 @@ internal import Synchronization
         return actions.contains(.accept)
     }
 
-    /// - Parameter byProducer: Whether the program adds the task now, and may be held back by a queue that is full.
-    ///   Nobody else is: a task that is over would release no more dependents.
+    /// - Parameter byProducer: Whether the program is adding the task, so that a full queue may block the caller.
+    ///   Other threads must not block: a finished task would not release its remaining dependents.
     final func perform(_ actions: TaskState.Actions, byProducer: Bool = false) {
         if actions.contains(.submit) { submit(byProducer: byProducer) }
         if actions.contains(.link) { linkDependencies(byProducer: byProducer) }
@@ -110,13 +113,13 @@ internal import Synchronization
         if actions.contains(.dropBody) { carryOut(.dropBody) }
     }
 
-    /// How far the task is.
+    /// The progress of the task.
     public final var state: State { standing.phase }
 
-    /// Whether it was asked to stop before its outcome was decided.
+    /// Whether the task was asked to stop before its outcome was decided.
     public final var isCancelled: Bool { standing.isCancelled }
 
-    /// Whether it has its outcome.
+    /// Whether the task has its outcome.
     public final var isFinished: Bool { state == .finished }
 
     /// The outcome without its value; nil until the task has finished.
@@ -134,22 +137,22 @@ internal import Synchronization
         return .success(())
     }
 
-    /// Whether its body runs, or somebody is to call `finish(with:)`.
+    /// Whether the body runs, or has returned before a call of `finish(with:)`.
     public final var isExecuting: Bool { state == .executing }
 
-    /// Whether it waits for nothing but its turn.
+    /// Whether the task waits only for its turn in the queue.
     public final var isReady: Bool { state == .ready }
 
     /// Asks the task to stop.
     ///
-    /// Before the body has begun it never will, and the task finishes at once. While it runs, `isCancelled` and
-    /// `Cancellation.isRequested` turn true and `onCancel` handlers are called; the task finishes when the
-    /// body does. The outcome is `.failure(CancellationError())`. Afterwards nothing happens.
+    /// If the body has not begun, it never begins and the task finishes at once. If the body runs, `isCancelled` and
+    /// `Cancellation.isRequested` become true and `onCancel` handlers are called. The task then finishes with the
+    /// body. The outcome is `.failure(CancellationError())`. A finished task is not affected.
     ///
     /// - Ordering: A body that starts during the call sees the cancel, or does not start. `onCancel` handlers come
     ///   before the outcome. Inside 64 or more nested handlers and bodies, the call returns before both.
-    /// - Threading: Any thread; handlers may run on it.
-    /// - Cost: One locked instruction, and the handlers.
+    /// - Threading: Any thread. Handlers may run on the calling thread.
+    /// - Cost: One atomic instruction, and the handlers.
     public final func cancel() {
         let actions = step(.cancel).actions
         if actions.contains(.tellCancelled), Bounce.isDeep {
@@ -159,17 +162,19 @@ internal import Synchronization
         }
     }
 
-    /// Starts the task without a queue: on the calling thread if the task waits for nothing, otherwise on
-    /// `TaskQueue.global(qos:)`. Tasks that are started more than 64 levels deep inside bodies and handlers run there
-    /// too. A task that was started or added before is not affected.
+    /// Starts the task without a queue.
     ///
-    /// A started task is cancelled when its last reference is released; a queue keeps its tasks. Dependents hold the
-    /// task while its body runs, or while a body keeps its emitter.
+    /// The body runs on the calling thread if the task has no dependencies and conditions, otherwise on
+    /// `TaskQueue.global(qos:)`. Tasks started more than 64 levels deep in bodies and handlers run there too. A call
+    /// for a task that was started or added has no effect.
     ///
-    /// - Ordering: Its body, outcome and handlers are over when this returns, where nothing is waited for and the body
-    ///   ends the task.
-    /// - Threading: Any thread, on which the body may run.
-    /// - Cost: One locked instruction beside the body; else a submission.
+    /// A started task is cancelled when its last reference is released; a queue retains its tasks. Dependents retain
+    /// the task while its body runs, or while a body stores its emitter.
+    ///
+    /// - Ordering: If the body runs here and ends the task, the body, outcome and handlers have finished when this
+    ///   call returns.
+    /// - Threading: Any thread. The body may run on the calling thread.
+    /// - Cost: One atomic instruction besides the body, or a submission.
     public final func start() {
         let standing = standing
         guard standing.phase == .initialized else { return }
@@ -182,21 +187,21 @@ internal import Synchronization
 
     // MARK: - Extras
 
-    /// What is rarely needed, if it ever was.
+    /// The optional storage, if it exists.
     final var extras: TaskExtras? { lazyExtras.load() }
 
-    /// Whether there may be something of the kind: without a count of references, for nearly always there is not.
+    /// Whether the task may have a property of the kind. No reference count changes, because most tasks have none.
     @inline(__always)
     final func had(_ kind: TaskExtras.Kinds) -> Bool { lazyExtras.withReference { $0.had(kind) } ?? false }
 
-    /// What is of the kind, if there ever was such.
+    /// Calls `body` if the task may have a property of the kind.
     @inline(__always) @discardableResult
     final func ifHad<R>(_ kind: TaskExtras.Kinds, _ body: (inout TaskExtras.Fields) -> R?) -> R? {
         lazyExtras.withReference { $0.had(kind) ? $0.locked(body) : nil } ?? nil
     }
 
-    /// Changes what is of the kind. A later event of the task, whoever brings it, finds it changed; and who changes it, and sees
-    /// no such event then, can rely on that: both have exchanged the word.
+    /// Changes a property of the kind. Both this call and each event exchange the state word. A later event therefore
+    /// sees the change, or this thread sees the event.
     final func change<R>(_ kind: TaskExtras.Kinds, _ body: (inout TaskExtras.Fields) -> R) -> R {
         let changed = makeExtras().change(kind, body)
         _ = standingInFull
@@ -211,33 +216,33 @@ internal import Synchronization
 
     enum ObserverEvent { case start, willFinish, didFinish, didRetry }
 
-    /// What only ``Task`` can do, which knows the type of the result.
+    /// The actions that need the type of the result. ``Task`` implements them.
     enum TypedAction {
         case runBody
         case dropBody
-        /// Serve the handlers in the side storage.
+        /// Call the handlers in the optional storage.
         case serveHandlers
         case prepareConditions
         case evaluateConditions
     }
 
-    /// Does it. ``Task`` does all of them: its switch has no default.
+    /// Carries out an action. ``Task`` overrides it, and its switch has no default.
     func carryOut(_ action: TypedAction) { trap("AnyTask: only Task may be a subclass") }
 
-    /// The same of what needs to be handed over, and is rarer: each task has an action or two, as a number in a register.
+    /// Rarer actions, which need an argument. `TypedAction` has none, because it is then passed in a register.
     enum TypedNotice {
-        /// Publish an error. This thread has settled the outcome, and prepared the publishing.
+        /// Publish an error. This thread has decided the outcome and prepared its publication.
         case failure(any Error)
-        /// Calls this when the task has finished.
+        /// Call the closure when the task has finished.
         case whenOver(@Sendable () -> Void)
         case observers([any TaskObserver], ObserverEvent)
         case delegate(any TaskQueueDelegate, QueueTasks.DelegateEvent, TaskQueue)
     }
 
-    /// Tells it to whom it is for.
+    /// Carries out an action with an argument. ``Task`` overrides it.
     func pass(on notice: TypedNotice) { trap("AnyTask: only Task may be a subclass") }
 
-    /// The task in one line: its type, its number, its name, and how far it is; how long it has taken where it ``isTimed``.
+    /// The task in one line: its type, number, name and progress, and its duration if ``isTimed`` is true.
     ///
     ///     print(task)     // GetLogoTask #7 "logo" (executing for 1.20 s)
     ///     print(task)     // GetLogoTask #7 "logo" (failed after 3.41 s: timeout)

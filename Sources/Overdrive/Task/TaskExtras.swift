@@ -82,7 +82,7 @@ final class TaskExtras: @unchecked Sendable {
     let isMoved = Atomic(false)
 
     /// The part of the storage whose type depends on the result type; see ``Task/typedExtras``. It is allocated
-    /// separately: looking up such a type takes longer than a retry.
+    /// separately: looking up this type takes longer than a retry.
     let lazyTyped = LazyReference<ResultExtras>()
 
     /// The kinds of optional properties that every attempt reads. A bit that was never set lets readers skip the
