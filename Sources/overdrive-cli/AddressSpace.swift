@@ -2,17 +2,17 @@
 internal import CCommandSystem
 internal import Glibc
 
-/// The limit of the address space, `ulimit -v`, under which threads compete with small allocations.
+/// Handles a limit of the address space (`ulimit -v`), for which thread stacks and small allocations compete.
 enum AddressSpace {
-    /// The engine's reserves and two workers' stacks need about this much.
+    /// The approximate need of the engine's reserves and two workers' stacks, in bytes.
     private static let least = 704 << 20
     private static let heapPieces: Int32 = 12
     private static let pieceBytes: Int32 = 8 << 20
 
-    /// Under a limit, puts memory for small allocations aside before the engine starts: the Swift runtime ends the
-    /// process when one of them fails. Without a limit, does nothing.
+    /// Under a limit, reserves memory for small allocations before the engine starts, because the Swift runtime
+    /// aborts if one fails. Without a limit, it does nothing.
     ///
-    /// - Returns: A sentence if the limit is too low.
+    /// - Returns: A sentence if the limit is too low; else nil.
     static func prepare() -> String? {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < rlim_t(Int64.max) else {

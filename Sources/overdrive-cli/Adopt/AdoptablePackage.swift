@@ -1,13 +1,16 @@
+// Owns the description of a package that `overdrive adopt` changes: its manifest, targets and sources. `Adoption`
+// calls it. It never writes a file.
+
 #if CLI
 internal import FoundationEssentials
 
-/// A package as the toolchain sees it.
+/// A package as the toolchain describes it.
 struct AdoptablePackage {
     let path: String
     let manifestPath: String
     private let described: Description
 
-    /// What `swift package dump-package` says, as far as it matters.
+    /// The required part of the output of `swift package dump-package`.
     private struct Description: Decodable {
         let toolsVersion: Version
         let targets: [Target]
@@ -25,7 +28,7 @@ struct AdoptablePackage {
             let dependencies: [Dependency]
         }
 
-        /// A target that is depended on; nil: a product.
+        /// A dependency on a target; nil for a product.
         struct Dependency: Decodable {
             let target: String?
 
@@ -66,9 +69,9 @@ struct AdoptablePackage {
         manifestPath = path + "/" + AdoptablePackage.selectedManifest(in: path)
     }
 
-    /// The manifest that is made for this very toolchain, by as many numbers as any; else, of `Package@swift-5.9.swift` and
-    /// its like, the newest that the toolchain is not too old for, where it asks for newer tools than `Package.swift` does, or
-    /// the toolchain is too old for that.
+    /// Returns the manifest that the toolchain uses. A manifest for exactly this version comes first. Otherwise the
+    /// newest suitable `Package@swift-….swift` is used, if it requires newer tools than `Package.swift`, or if
+    /// `Package.swift` is too new.
     private static func selectedManifest(in path: String) -> String {
         let version = Command.run(["swift", "--version"])
         let words = String(decoding: version.output, as: UTF8.self)
@@ -79,7 +82,7 @@ struct AdoptablePackage {
         for name in Files.names(in: path) {
             guard let match = name.wholeMatch(of: #/Package@swift-(\d+)(?:\.(\d+))?(?:\.(\d+))?\.swift/#) else { continue }
             let parts = [match.1, match.2 ?? "", match.3 ?? ""].compactMap { Int($0) }
-            // `Package@swift-5` is for every 5.
+            // `Package@swift-5` applies to every version 5.
             let isForThis = isMadeForThis(parts)
             guard isForThis || parts.lexicographicallyPrecedes(toolchain) else { continue }
             if let best {
@@ -103,13 +106,13 @@ struct AdoptablePackage {
         return [match?.1, match?.2, match?.3].map { part in part.flatMap { Int($0) } ?? 0 }
     }
 
-    /// A file that says that the package is adopted.
+    /// Returns a file that marks the package as adopted; nil if there is none.
     func markedFile() -> String? {
         if let text = Files.read(manifestPath), ManifestBlock.removed(from: text) != nil { return manifestPath }
         return described.targets.lazy.map { self.directory(of: $0) + "/" + AliasFile.name }.first { Files.read($0) != nil }
     }
 
-    /// The manifest with its block.
+    /// Returns the manifest with the added block.
     func adoptedManifest(targets: [AdoptedTarget], from source: PackageSource) throws(Refusal) -> String {
         guard let text = Files.read(manifestPath) else { throw Refusal("\(manifestPath) cannot be read") }
         let tools = described.toolsVersion._version.split(separator: ".").compactMap { Int($0) }
@@ -119,7 +122,7 @@ struct AdoptablePackage {
         return new
     }
 
-    /// The targets that name one of the types, and those that depend on them: there the names would be ambiguous.
+    /// Returns the targets that use one of the types, and their dependents, in which the names would be ambiguous.
     func targetsToAdopt() throws(Refusal) -> [AdoptedTarget] {
         var adopted: [AdoptedTarget] = []
         var names: Set<String> = []
@@ -164,7 +167,7 @@ struct AdoptablePackage {
     }
 
     private func make(_ target: Description.Target, _ directory: String, _ files: [String]) -> AdoptedTarget {
-        // Where a manifest lists its sources the new file has to be among them.
+        // If the manifest lists the sources, the new file must be among them.
         let listed = target.sources?.first.map { directory + "/" + $0 }
         let place = listed.flatMap { $0.hasSuffix(".swift") ? nil : $0 } ?? directory
         return AdoptedTarget(

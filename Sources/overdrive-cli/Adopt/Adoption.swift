@@ -1,7 +1,7 @@
 #if CLI
 internal import FoundationEssentials
 
-/// Why a package was left as it is: one sentence.
+/// The reason why a package was not changed, in one sentence.
 struct Refusal: Error {
     let sentence: String
 
@@ -10,16 +10,16 @@ struct Refusal: Error {
     }
 }
 
-/// What `overdrive adopt` is to do with a package.
+/// Runs `overdrive adopt` for a package.
 struct Adoption {
-    /// Where the drop-in types come from, as the manifest names it.
+    /// The location of the drop-in types, for the manifest.
     var source: PackageSource
     var changes = true
     var builds = true
 
-    /// Moves the package at `path` over, and says what it did and what is left.
+    /// Adopts the package at `path`, and reports the changes and the remaining work.
     ///
-    /// - Returns: Whether nothing is left to do by hand.
+    /// - Returns: Whether no manual work remains.
     func adopt(_ path: String, say: (String) -> Void) throws(Refusal) -> Bool {
         let package = try AdoptablePackage(path)
         if let marked = package.markedFile() {
@@ -57,7 +57,7 @@ struct Adoption {
         return walls.isEmpty && after.succeeded
     }
 
-    /// Takes out exactly what ``adopt(_:say:)`` has written.
+    /// Removes exactly the text that ``adopt(_:say:)`` wrote.
     static func undo(_ path: String, changes: Bool, say: (String) -> Void) throws(Refusal) {
         var found = false
         for file in try Files.sources(below: path) {

@@ -1,12 +1,12 @@
 #if CLI
-/// The file that gives a module Overdrive's types under Dispatch's and Foundation's names.
+/// The file that gives a module Overdrive's types under the names of Dispatch and Foundation.
 enum AliasFile {
     static let name = "OverdriveAdopted.swift"
 
-    /// How the file begins: by this it is known again.
+    /// The first line of the file, by which it is recognised.
     static let mark = "// Written by `overdrive adopt`."
 
-    /// The types that hold or are queues. Times, intervals and quality of service are Dispatch's own.
+    /// The types that contain or are queues. Times, intervals and quality of service remain Dispatch's types.
     static let types = [
         "DispatchObject", "DispatchQueue", "DispatchGroup", "DispatchSemaphore", "DispatchWorkItem",
         "DispatchSpecificKey", "DispatchPredicate", "DispatchSource", "DispatchSourceProtocol", "DispatchSourceTimer",
@@ -15,9 +15,10 @@ enum AliasFile {
         "OperationQueue",
     ]
 
-    /// The import is exported to all of the module's files: some see a type's members only in modules that they import.
+    /// Returns the file's text. It re-exports the import, because some files see a type's members only in modules
+    /// that they import.
     ///
-    /// - Parameter isPublic: Whether others see the module's declarations, which may name the types.
+    /// - Parameter isPublic: Whether the module's declarations, which may use the types, are public.
     static func text(isPublic: Bool) -> String {
         let access = isPublic ? "public " : ""
         let aliases = types.map { "\(access)typealias \($0)\(generics(of: $0)) = OverdriveDispatch.\($0)\(generics(of: $0))" }

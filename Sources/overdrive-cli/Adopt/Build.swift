@@ -1,8 +1,8 @@
 #if CLI
-/// A build of a whole package, its tests with it.
+/// The result of a build of a package with its tests.
 struct Build {
     let succeeded: Bool
-    /// The compiler's errors, each once: `file:line: sentence`.
+    /// The distinct errors of the compiler: `file:line: sentence`.
     let errors: [String]
     let summary: String
 

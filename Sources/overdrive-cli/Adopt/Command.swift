@@ -2,11 +2,11 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// Another program, run to its end.
+/// The result of another program.
 struct Command {
-    /// As of the shell: 128 and more for a signal, 127 where there is no such program.
+    /// The exit status as in a shell: 128 and more for a signal, 127 if the program does not exist.
     let status: Int32
-    /// What it wrote to either stream.
+    /// The program's output on both streams.
     let output: [UInt8]
 
     var summary: String {
@@ -23,7 +23,7 @@ struct Command {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
-        // What is started must hold no end of its own pipe: the reader would wait for it to close.
+        // The child must not inherit the pipe's ends: the reader would wait until the child closes them.
         for end in ends { posix_spawn_file_actions_addclose(&actions, end) }
         let arguments = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }

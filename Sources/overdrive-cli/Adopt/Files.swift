@@ -1,7 +1,7 @@
 #if CLI
 internal import FoundationEssentials
 
-/// Files as adopting a package reads and writes them.
+/// Reads and writes the files of a package.
 enum Files {
     static func read(_ path: String) -> String? {
         try? String(contentsOfFile: path, encoding: .utf8)
@@ -26,7 +26,7 @@ enum Files {
         ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
     }
 
-    /// The Swift files below a directory, but for what is hidden.
+    /// Returns the Swift files below a directory, without hidden ones.
     static func sources(below path: String) throws(Refusal) -> [String] {
         guard isDirectory(path) else { throw Refusal("\(path) is not a readable directory") }
         var found: [String] = []
@@ -37,7 +37,7 @@ enum Files {
         return found
     }
 
-    /// The path from the root on, without a slash at its end.
+    /// Returns the absolute path, without a trailing slash.
     static func absolute(_ path: String) -> String {
         let whole = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
         var parts: [Substring] = []

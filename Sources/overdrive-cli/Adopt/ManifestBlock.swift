@@ -1,12 +1,12 @@
 #if CLI
-/// The lines that stand behind a manifest's `Package(…)` when a package is adopted.
+/// The lines that are added after `Package(…)` in the manifest of an adopted package.
 enum ManifestBlock {
     private static let begin = "// overdrive adopt: begin"
     private static let end = "// overdrive adopt: end\n"
-    /// Said where the manifest's last line had no end, so that undoing restores every byte.
+    /// Marks that the manifest's last line had no line feed, so that undoing restores every byte.
     private static let withoutLineEnd = " (the line before had no end)"
 
-    /// The manifest with the block, or nil where no variable holds the package.
+    /// Returns the manifest with the block; nil if no variable holds the package.
     static func added(
         to manifest: String, targets: [String], from source: PackageSource, tools: [Int]
     ) -> String? {
@@ -24,7 +24,7 @@ enum ManifestBlock {
             """
     }
 
-    /// The manifest as it was before, or nil where there is no block.
+    /// Returns the manifest without the block; nil if there is no block.
     static func removed(from manifest: String) -> String? {
         guard let start = manifest.firstRange(of: begin),
             start.lowerBound == manifest.startIndex || manifest[manifest.index(before: start.lowerBound)] == "\n",
@@ -35,7 +35,7 @@ enum ManifestBlock {
         return String(before) + String(manifest[stop.upperBound...])
     }
 
-    /// What the manifest calls its package: whatever is given a `Package(…)`.
+    /// Returns the name of the variable that holds the `Package(…)`.
     private static func packageVariable(in manifest: String) -> String? {
         let code = Source.withoutComments(manifest)
         let declaration = #/(?m)^\s*(?:let|var)\s+(\w+)\s*(?::\s*(?:PackageDescription\.)?Package\s*=\s*(?:\.init|(?:PackageDescription\.)?Package(?:\.init)?)|=\s*(?:PackageDescription\.)?Package(?:\.init)?)\s*\(/#

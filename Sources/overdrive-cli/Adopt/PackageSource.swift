@@ -1,5 +1,5 @@
 #if CLI
-/// Where a package that adopts Overdrive gets it from.
+/// The location of the Overdrive package for an adopting package.
 enum PackageSource {
     case path(String)
     case url(String)
@@ -8,7 +8,7 @@ enum PackageSource {
         self = text.contains("://") || text.hasPrefix("git@") ? .url(text) : .path(absolute(text))
     }
 
-    /// By which a manifest names it: the last part of the path, without `.git`.
+    /// The package's name in a manifest: the last component of the path, without `.git`.
     var identity: String {
         let text =
             switch self {
@@ -19,7 +19,7 @@ enum PackageSource {
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
     }
 
-    /// The dependency as Swift, in a manifest of these tools or later.
+    /// Returns the dependency as Swift code, for manifests of these tools or later.
     func dependency(tools: [Int]) -> String {
         switch self {
         case .path(let path): ".package(path: \(path.debugDescription))"

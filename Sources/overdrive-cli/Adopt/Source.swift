@@ -1,7 +1,8 @@
 #if CLI
-/// Swift source as far as adopting a package has to understand it.
+/// Analyses Swift source as far as adoption needs it.
 enum Source {
-    /// The text with comments and the insides of string literals made spaces; lines stay where they are.
+    /// Returns the text with spaces in place of comments and the contents of string literals. Line numbers do not
+    /// change.
     static func withoutComments(_ text: String) -> String {
         var out: [UInt8] = []
         out.reserveCapacity(text.utf8.count)
@@ -9,7 +10,7 @@ enum Source {
         var index = 0
         var depth = 0
         var isLineComment = false
-        var quote = 0  // 1: a literal on one line, 3: one on several
+        var quote = 0  // 1 for a literal on one line, 3 for a literal on several lines
         func at(_ offset: Int) -> UInt8 { index + offset < bytes.count ? bytes[index + offset] : 0 }
         func blank(_ count: Int) {
             for _ in 0..<count where index < bytes.count {
@@ -60,15 +61,15 @@ enum Source {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// Which of `names` stand in the code as words.
+    /// Returns the elements of `names` that occur as words in the code.
     static func words(_ names: [String], in code: String) -> [String] {
-        // Bytes: a package has millions of them, and characters cost a hundred times as much.
+        // This works on bytes, because characters cost 100 times as much and a package has millions of them.
         func isPart(_ byte: UInt8) -> Bool { byte >= 0x80 || byte == UInt8(ascii: "_") || isAlphanumeric(byte) }
         let words = Set(code.utf8.split { !isPart($0) }.filter { $0.first.map { $0 < 0x80 } ?? false }.map { Substring($0) })
         return names.filter { words.contains(Substring($0)) }
     }
 
-    /// Whether the letters of `word` stand in the line, as a word or not.
+    /// Returns whether the letters of `word` occur in the line, as a whole word or not.
     static func line(_ line: Substring, has word: String) -> Bool {
         var (line, word) = (line, word)
         return line.withUTF8 { line in
@@ -87,7 +88,7 @@ enum Source {
         }
     }
 
-    /// The types that the code declares at its top level, each with its line.
+    /// Returns the types that the code declares at top level, with their lines.
     static func topLevelTypes(of code: String) -> [(name: String, line: Int)] {
         let declaration = #/^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|open|internal|package|fileprivate|private|final|indirect)\s+)*(?:class|struct|enum|protocol|typealias|actor)\s+(\w+)/#
         var depth = 0

@@ -1,6 +1,6 @@
 #if CLI
-/// A place in a package's sources that stays with Dispatch or Foundation, because another library takes their types, or that
-/// behaves differently.
+/// A place in the sources that must remain with Dispatch or Foundation, because another library takes their types, or
+/// that behaves differently.
 struct Wall {
     let file: String
     let number: Int
@@ -8,7 +8,7 @@ struct Wall {
 
     var line: String { "\(file):\(number): \(reason)" }
 
-    /// The places in `code`, which stands in `file`.
+    /// Returns the places in the code of `file` that must remain.
     static func all(in code: String, file: String) -> [Wall] {
         let rules: [(word: String, Regex<Substring>, String)] = [
             (
@@ -46,7 +46,7 @@ struct Wall {
         return places(of: rules, in: code, file: file)
     }
 
-    /// The places in `code` that compile as before and behave differently; AdoptOverdrive.md has all differences.
+    /// Returns the places in `code` that compile but behave differently; AdoptOverdrive.md lists all differences.
     static func differences(in code: String, file: String) -> [Wall] {
         let rules: [(word: String, Regex<Substring>, String)] = [
             (
@@ -79,8 +79,8 @@ struct Wall {
     ) -> [Wall] {
         var walls: [Wall] = []
         for (number, line) in code.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            // Few lines have the word, and an expression takes a thousand times as long. A point between two letters parts
-            // words here, which it does not in a text.
+            // The search for the word comes first, because a regular expression takes 1,000 times as long. A point
+            // separates words here, unlike in prose.
             for (word, rule, reason) in rules
             where Source.line(line, has: word) && line.contains(rule.wordBoundaryKind(.simple)) {
                 walls.append(Wall(file: file, number: number + 1, reason: reason))

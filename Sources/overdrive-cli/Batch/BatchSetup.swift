@@ -4,7 +4,7 @@ internal import Glibc
 internal import OverdriveBatch
 internal import OverdriveCore
 
-/// The options that all batches have.
+/// The options that all batch commands share.
 struct BatchSetup: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -94,7 +94,7 @@ struct BatchSetup: ParsableArguments {
         return options
     }
 
-    /// Runs a batch. Where its journal is still held, as by what a lost node had begun, Slurm tries again later.
+    /// Runs a batch. If a lost node still holds the journal, Slurm tries again later.
     func run(_ batch: () throws(BatchError) -> BatchReport) throws(BatchError) -> BatchReport {
         do throws(BatchError) {
             return try batch()
@@ -104,11 +104,10 @@ struct BatchSetup: ParsableArguments {
         }
     }
 
-    /// Writes the report where it is wanted, and has Slurm queue the job again after its warning of a time limit.
+    /// Writes the requested report, and requeues the job in Slurm after its warning of a time limit.
     ///
     /// - Parameter code: The exit code of a run that `--halt` ended.
-    /// - Returns: How the command ends because of that, or of what its output has come to; nil when the batch came to its
-    ///   own end.
+    /// - Returns: The exit status for an early end or an output error; nil if the batch finished.
     func conclude(_ report: BatchReport, _ output: OrderedOutput, haltedWith code: Int32? = nil) -> ExitStatus? {
         output.flush()
         if report.cutOff > 0 {
@@ -126,7 +125,7 @@ struct BatchSetup: ParsableArguments {
                 return error == EROFS ? .readOnly : .output
             }
         }
-        // Last: without a reader this is the end.
+        // This comes last, because the process ends here if its output has no reader.
         if let status = output.status { return status }
         guard report.ending == .interrupted || output.error == EINTR else {
             if report.shard.count > 1, shardOf == nil, progress != .json {
@@ -146,14 +145,15 @@ struct BatchSetup: ParsableArguments {
         StandardError.say(
             "interrupted: \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done\(hint)"
         )
-        // Only after the warning of a time limit: a job that is cancelled, or that Slurm queues again, is told by SIGTERM.
+        // Only the warning of a time limit requeues the job. SIGTERM also comes when the job is cancelled, or
+        // requeued by Slurm.
         if requeue > 0, StopSignals.received == SIGUSR1 { SlurmJob.requeueThis(atMost: requeue) }
         return .interrupted
     }
 }
 
 extension BatchError {
-    /// How a command ends that cannot go on for this.
+    /// The exit status of a command that this error ends.
     var status: ExitStatus {
         switch self {
         case .locked: .locked
@@ -168,9 +168,10 @@ extension BatchError {
     }
 }
 
-/// Runs the body of a command, and ends the process with the sentence and code of what stops it.
+/// Runs the body of a command, and exits with its status, or with the message and status of its error.
 func endingWithASentence(_ body: () throws -> ExitStatus) throws -> Never {
-    signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's: what is under way is ended first.
+    // A missing reader then causes an error of write(2), so that work under way ends in order.
+    signal(SIGPIPE, SIG_IGN)
     do {
         let status = try body()
         exit(status.rawValue)

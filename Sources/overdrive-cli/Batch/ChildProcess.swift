@@ -1,88 +1,95 @@
+// Owns the start, supervision and output of a child command. `run` and Slurm calls use it on workers' threads. It
+// never interprets a command's output.
+
 internal import CCommandSystem
 internal import CFileReading
 internal import Glibc
 
-/// A command, and what it prints.
+/// Runs a command and collects its output.
 enum ChildProcess {
-    /// What a command left.
+    /// The result of a command.
     struct Outcome {
         var output: Bytes
         var errors: Bytes
-        /// As waitpid(2) tells it.
+        /// The wait status of waitpid(2).
         var status: Int32
-        /// Whether it took longer than it may.
+        /// Whether the command exceeded its time limit.
         var isLate = false
-        /// Whether it asked for the terminal, which stops a command that is not in the foreground.
+        /// Whether the command tried to use the terminal, which stops a background command.
         var askedTerminal = false
 
         var exitCode: Int { status & 0x7f == 0 ? Int(status >> 8 & 0xff) : 0 }
         var signal: Int { Int(status & 0x7f) }
         var isSuccess: Bool { status == 0 }
 
-        /// What is said of a command that failed.
+        /// The message for a failed command.
         var sentence: String {
             if askedTerminal { return "asked for the terminal, which commands cannot use here: give it its input as a file" }
             return signal == 0 ? "exit code \(exitCode)" : "ended by \(String(cString: strsignal(Int32(signal))))"
         }
 
-        /// Whether something outside may have ended it: a signal of that kind, or the code that a shell gives for one.
+        /// Whether an outside request may have ended the command: by a signal of that kind, or with a shell's exit
+        /// code for one.
         var mayBeEndedFromOutside: Bool {
             let code = signal != 0 ? signal : exitCode - 128
             return [SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGUSR1, SIGTERM].contains(Int32(code))
         }
 
-        /// Whether it crashed, which no request to end does to it.
+        /// Whether the command crashed. A request to end does not cause these signals.
         var isCrash: Bool { [SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP].contains(Int32(signal)) }
     }
 
-    /// Why a command could not be started.
+    /// The reason why a command could not be started.
     struct StartError: Error {
         var number: Int32
-        /// Whether this process, and not the command, is short of something.
+        /// Whether this process lacks a resource, so that the command is not at fault.
         var isShortage: Bool { [EMFILE, ENFILE, EAGAIN, ENOMEM].contains(number) || !isOfCommand }
-        /// Whether starting it failed, and not what comes before.
+        /// Whether the start failed, and not a step before it.
         var isOfCommand: Bool
-        /// Whether the run was told to end before a start came about.
+        /// Whether the run ended before the start succeeded.
         var isStopped = false
 
         var sentence: String { "cannot be started: \(overdrive_cli.sentence(forError: number))" }
     }
 
-    /// Where what a command prints goes.
+    /// The destination of a command's output.
     enum Streams {
-        /// Into the outcome.
+        /// The outcome keeps the output.
         case kept
-        /// To the streams of this process, as it comes.
+        /// The streams of this process receive the output directly.
         case passedOn
-        /// To this closure, as long as it runs: whole lines of the output, then of the errors.
+        /// The closure receives whole lines of output and of errors while the command runs.
         case lines((Bytes, Bytes) -> Void)
     }
 
-    /// The state that a command starts with, beside its words.
+    /// The environment of a command, besides its words.
     struct Setting {
-        /// The folder that it starts in; nil: that of this process.
+        /// The working directory; nil for that of this process.
         var folder: Bytes?
-        /// Variables, as NAME=VALUE, that take the place of those of this process.
+        /// Variables in the form NAME=VALUE, which replace those of this process.
         var variables: [Bytes] = []
         var streams = Streams.kept
-        /// How long it may take, in seconds.
+        /// The time limit in seconds.
         var limit: Double?
     }
 
-    /// How long a command that is asked to end may take before it is killed, in milliseconds.
+    /// The time in milliseconds between the request to end and the kill.
     private static let patience = 2000
-    /// How long a start is tried while no other command of ours could free what is short, in seconds.
+    /// The time in seconds for repeated starts while no other command of this process could free the missing
+    /// resource.
     private static let startPatience = 3.0
 
-    /// The limit of open files that commands are given: this process's own is raised.
+    /// The limit of open files for commands. The limit of this process is raised.
     private static let fileLimit = raise_file_limit()
     /// The standard input of commands, which is empty.
     private static let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
     /// Runs the command to its end.
     ///
-    /// - Parameter shouldStop: Asked ten times a second; from then on the command is asked to end, and killed later.
-    /// - Throws: When it could not be started. What this process is short of is waited for, as long as other commands run.
+    /// - Parameter shouldStop: Asked 10 times a second. When it returns true, the command is asked to end, and later
+    ///   killed.
+    /// - Throws: `StartError` if the command could not be started. If this process lacks a resource, the start waits
+    ///   while other commands run.
     static func run(
         _ words: [Bytes], _ setting: Setting = Setting(), in slot: ChildSlots.Slot? = nil, shouldStop: () -> Bool
     ) throws(StartError) -> Outcome {
@@ -105,14 +112,14 @@ enum ChildProcess {
     private static func runOnce(
         _ words: [Bytes], _ setting: Setting, in slot: ChildSlots.Slot, shouldStop: () -> Bool
     ) throws(StartError) -> Outcome {
-        // Raised before the first file of a command is made.
+        // The limit is raised before the first file for a command is created.
         var start = child_start()
         start.files = fileLimit
         var files = (output: STDOUT_FILENO, errors: STDERR_FILENO)
         var isKept = true
         if case .passedOn = setting.streams { isKept = false }
         if isKept {
-            // Its own: what it leaves in the background may write on, and not among the output of another one.
+            // Each command has separate files, because background processes that it leaves may continue to write.
             files.output = namelessFile("output")
             guard files.output >= 0 else { throw StartError(number: errno, isOfCommand: false) }
             files.errors = namelessFile("errors")
@@ -140,11 +147,11 @@ enum ChildProcess {
         return outcome
     }
 
-    /// Calls `body` with `start` as it is for these words.
+    /// Calls `body` with `start` completed for these words.
     private static func with(
         _ words: [Bytes], _ setting: Setting, _ start: inout child_start, _ body: (inout child_start) -> pid_t
     ) -> pid_t {
-        /// One block of zero-terminated words, and the places where they begin.
+        /// Passes a block of zero-terminated words and an array of pointers to them.
         func list(_ words: [Bytes], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> pid_t) -> pid_t {
             var block = Bytes()
             block.reserveCapacity(words.reduce(1) { $0 + $1.count + 1 })
@@ -198,16 +205,16 @@ enum ChildProcess {
             }
             let ended = has_ended(process)
             if ended > 0 {
-                // No signal is passed on to a number that is somebody else's.
+                // From here on the number may belong to another process, so no signal is sent to it.
                 slot.process = 0
-                // What it started and left behind: asked to end with it, and not let go when it is late. Not yet reaped,
-                // its number is nobody else's.
+                // Processes that the command left were asked to end with it, and are killed now. The number is still
+                // valid, because the process is not reaped yet.
                 if asked >= 0 { kill(-process, SIGKILL) }
                 var status: Int32 = 0
                 if waitpid(process, &status, 0) == process { outcome.status = status }
                 return outcome
             }
-            if ended < 0 {  // How it ended is lost: never a success.
+            if ended < 0 {  // The status is lost, which must not count as success.
                 slot.process = 0
                 return outcome
             }
@@ -230,9 +237,9 @@ enum ChildProcess {
         }
     }
 
-    /// A file without a name: in memory, or where a container refuses that, in $TMPDIR or /tmp.
+    /// Creates a file without a name: in memory or, if a container forbids that, in $TMPDIR or /tmp.
     ///
-    /// - Returns: Its descriptor, or -1 and `errno`.
+    /// - Returns: The descriptor; or -1, with the reason in `errno`.
     static func namelessFile(_ name: String) -> Int32 {
         let file = memory_file(name)
         if file >= 0 || errno == EMFILE || errno == ENFILE { return file }
@@ -253,11 +260,11 @@ enum ChildProcess {
         }
     }
 
-    /// The lines of `file` that nobody has seen, and at the end its last piece as well.
+    /// Returns the unread lines of `file`, and at the end also an incomplete line.
     private static func newLines(_ file: Int32, _ seen: inout Int, toEnd: Bool) -> Bytes {
         var status = stat()
         guard fstat(file, &status) == 0, Int(status.st_size) > seen else { return [] }
-        // The command's offset is this descriptor's: a look must not move it.
+        // The command shares the offset of this descriptor, so the read must not move it.
         let size = Int(status.st_size) - seen
         var text = Bytes(unsafeUninitializedCapacity: size) { place, used in
             used = max(0, pread(file, place.baseAddress, size, off_t(seen)))

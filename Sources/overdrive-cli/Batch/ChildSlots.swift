@@ -1,10 +1,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// The places that commands run in, for those who pass signals on to all of them: Ctrl-Z reaches only this process, as each
-/// command has a process group of its own.
+/// The slots of running commands, through which signals are forwarded. Ctrl-Z reaches only this process, because each
+/// command has a separate process group.
 enum ChildSlots {
-    /// One place: its number, from 1, and the command in it.
+    /// A slot: its number, from 1, and its command.
     final class Slot: Sendable {
         let number: Int
         fileprivate let isTaken = Atomic<Bool>(false)
@@ -12,17 +12,17 @@ enum ChildSlots {
 
         fileprivate init(number: Int) { self.number = number }
 
-        /// The command's process group; 0 while there is none.
+        /// The command's process group; 0 if there is none.
         var process: Int32 {
             get { group.load(ordering: .relaxed) }
             set { group.store(newValue, ordering: .relaxed) }
         }
     }
 
-    /// One for each job that there can be, and one for questions to Slurm.
+    /// A slot for each possible job, and one for calls of Slurm's commands.
     private static let slots = (1...1025).map { Slot(number: $0) }
 
-    /// The first free place.
+    /// Takes the first free slot.
     static func take() -> Slot {
         while true {
             for slot in slots
@@ -36,10 +36,10 @@ enum ChildSlots {
         slot.isTaken.store(false, ordering: .relaxed)
     }
 
-    /// Whether a command runs.
+    /// Whether a command is running.
     static var hasRunning: Bool { slots.contains { $0.process > 0 } }
 
-    /// Sends a signal to all that run. Also for signal handlers.
+    /// Sends a signal to all running commands. Safe in signal handlers.
     static func send(_ signal: Int32) {
         for slot in slots {
             let process = slot.process
@@ -47,9 +47,9 @@ enum ChildSlots {
         }
     }
 
-    /// Has Ctrl-Z stop the commands with this process, and `fg` go on with both.
+    /// Makes Ctrl-Z also stop the commands, and `fg` continue them.
     static func passOnStops() {
-        _ = slots.count  // Made before the handlers need them.
+        _ = slots.count  // initialised before the handlers need it
         var before = sigaction()
         guard sigaction(SIGTSTP, nil, &before) == 0,
             before.__sigaction_handler.sa_handler.map({ unsafeBitCast($0, to: Int.self) != 1 }) ?? true

@@ -3,17 +3,17 @@ internal import Glibc
 internal import OverdriveBatch
 internal import OverdriveCore
 
-/// `overdrive checksum --journal`: each file is an item, of a list that is frozen when the job begins.
+/// Implements `overdrive checksum --journal`. Each file is an item of a list that is fixed when the job begins.
 struct JournalledChecksum {
     let setup: BatchSetup
-    /// How many files are read at the same time; nil follows the machine.
+    /// The number of files that are read at a time; nil follows the machine.
     let jobs: Int?
     let algorithm: Algorithm
     let json: Bool
     var style = ChecksumLine.Style()
     var selection = Selection()
 
-    /// - Parameter input: What standard input gave of the paths, for further processes: it gives it once.
+    /// - Parameter input: The paths from standard input, which can be read only once, for further processes.
     func run(_ paths: [Bytes], input: Bytes?) throws -> ExitStatus {
         guard let directory = setup.directory else { return .usage }
         guard !paths.contains(Roots.standardInput) else {
@@ -27,7 +27,7 @@ struct JournalledChecksum {
         if let jobs {
             options.scheduler = try Scheduler(workers: jobs, placement: Settings.schedulerPlacement)
         }
-        // More files than workers, so that a disk has something to do while others are summed.
+        // More files than workers are under way, so that the disk is busy while others are hashed.
         options.parallelism = jobs ?? 8 + 4 * options.scheduler.workerCount
 
         let engine = try OverdriveEngine(jobs: jobs, placement: Settings.schedulerPlacement)
@@ -35,7 +35,7 @@ struct JournalledChecksum {
         let style = style
         let token = CancellationToken()
         options.token = token
-        // What was named is read also where it is a link, as without a journal.
+        // A path that the user named is read even if it is a link, as without a journal.
         let named = Set(paths)
         let job = BatchJob(name: jobName(paths), version: "1", items: manifest, itemName: { $0 }) {
             path, attempt in
@@ -51,7 +51,7 @@ struct JournalledChecksum {
                 return line
             case .failure(let error):
                 if Descriptors.isShortage(error.number) {
-                    // The process's own shortage is no failure of the file: ends the run, and records nothing.
+                    // A shortage in this process is no failure of the file. It ends the run, and nothing is recorded.
                     token.cancel()
                     while !attempt.isCancelled { usleep(1000) }
                 }
@@ -87,12 +87,12 @@ struct JournalledChecksum {
         return .someFailed
     }
 
-    /// The list of the files under `paths`, as it was when the job began.
+    /// Returns the list of the files under `paths`, as it was when the job began.
     static func freeze(_ paths: [Bytes], _ selection: Selection, in directory: String) throws(BatchRefusal) -> Manifest {
         try Manifest.frozen(in: directory) {
             var builder = Manifest.Builder()
             let roots = Roots(paths)
-            // What cannot be listed is an item too: it fails as the whole job does without a journal.
+            // A directory that cannot be listed is an item that fails, as it would without a journal.
             for failure in roots.failures.kept { builder.append(failure.path) }
             add(roots.listing, selection, under: [], to: &builder)
             return builder
@@ -102,15 +102,15 @@ struct JournalledChecksum {
     private static let name = "checksum "
     private static let jsonMark = "--json "
 
-    /// Whether the outputs of a job of that name are JSON, and so are its failures then.
+    /// Returns whether the outputs and failures of the job are JSON.
     static func isJSON(_ job: String) -> Bool {
         Algorithm.allCases.contains { job.hasPrefix(name + "\($0) " + jsonMark) }
     }
 
-    /// The most bytes of paths that a job's name has.
+    /// The largest number of bytes of paths in a job's name.
     private static let mostPaths = 1 << 20
 
-    /// The name under which a journal knows this job: its paths, or of very many their digest.
+    /// The job's name in the journal: its paths, or their digest if they are too long.
     private func jobName(_ paths: [Bytes]) -> String {
         var list = Bytes(paths.joined(separator: [0]))
         if list.count > Self.mostPaths {

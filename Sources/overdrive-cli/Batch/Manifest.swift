@@ -1,14 +1,16 @@
+// Owns the list of a job's items, in a file beside its journal. Each shard and each later run reads the same list. It
+// never changes once written.
+
 internal import Glibc
 internal import OverdriveBatch
 
-/// The items of a job as they were when it began, in a file beside its journal: whoever runs a shard, whenever, has
-/// the same list, whatever was created or removed meanwhile.
+/// The items of a job as they were when it began. Files that are created or removed later do not change it.
 ///
-/// Each item is its size in digits, a tab, its name and a zero byte: `tr '\0' '\n' <manifest` shows them.
+/// Each item is its size in digits, a tab, its name and a zero byte; `tr '\0' '\n' <manifest` displays them.
 struct Manifest: RandomAccessCollection, Sendable {
     /// The file's contents.
     private let text: Bytes
-    /// Where each name begins in the text; a zero byte ends the name.
+    /// The offset of each name in the text. A zero byte ends the name.
     private let starts: [Int]
 
     var startIndex: Int { 0 }
@@ -19,7 +21,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         return Bytes(text[starts[index]..<end])
     }
 
-    /// What each item costs: its size, and for each one as much as opening a file takes.
+    /// The cost of each item: its size, plus the cost of opening a file.
     var weights: [Int] {
         var place = 0
         return indices.map { index in
@@ -33,7 +35,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         }
     }
 
-    /// Collects items. A name has no zero byte.
+    /// Collects items. A name must not contain a zero byte.
     struct Builder {
         fileprivate var text = Bytes()
 
@@ -44,7 +46,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         }
     }
 
-    /// A list in memory, which takes some 10 bytes an item beside its name.
+    /// Creates a list in memory, which takes about 10 bytes for each item besides its name.
     init(_ builder: Builder) {
         var starts: [Int] = []
         var place = 0
@@ -55,16 +57,16 @@ struct Manifest: RandomAccessCollection, Sendable {
         (text, self.starts) = (builder.text, starts)
     }
 
-    /// The same list as a builder, for a file.
+    /// The list as a builder, for writing a file.
     var builder: Builder {
         var builder = Builder()
         builder.text = text
         return builder
     }
 
-    /// The manifest in `directory`; where there is none, the one that `make` gives, which is kept there.
+    /// Returns the manifest in `directory`. If there is none, stores and returns the result of `make`.
     ///
-    /// - Throws: A sentence.
+    /// - Throws: A `BatchRefusal` with a sentence.
     static func frozen(in directory: String, make: () -> Builder) throws(BatchRefusal) -> Manifest {
         let path = "\(directory)/manifest"
         if let kept = try read(path) { return kept }
@@ -75,7 +77,8 @@ struct Manifest: RandomAccessCollection, Sendable {
 
     private static func keep(_ text: Bytes, at path: String, in directory: String) throws(BatchRefusal) {
         guard Folder.make(directory) else { throw .system(directory, "creation", .output) }
-        // Written whole under another name: nobody ever sees half a list. Who comes second takes the first one's.
+        // The file is written under another name first, so that no process reads half a list. If two processes write,
+        // the first one wins.
         let draft = "\(path).\(getpid())"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard file >= 0 else { throw .system(draft, "creation") }
@@ -91,7 +94,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         Folder.synchronise(above: Bytes(ascii: path))
     }
 
-    /// The manifest at `path`; nil where there is none.
+    /// Reads the manifest at `path`; nil if there is none.
     static func read(_ path: String) throws(BatchRefusal) -> Manifest? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
@@ -111,7 +114,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         var starts: [Int] = []
         var place = 0
         while place < text.count {
-            // Eighteen digits at most: a longer size is none, and would not fit.
+            // A size has at most 18 digits; a longer one is invalid and would overflow.
             guard let tab = text[place...].firstIndex(of: 9), let end = text[tab...].firstIndex(of: 0), tab > place,
                 tab - place <= 18, text[place..<tab].allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
             else { return nil }
@@ -121,7 +124,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         (self.text, self.starts) = (text, starts)
     }
 
-    /// All that a descriptor gives up to its end; nil when reading fails.
+    /// Reads a descriptor to its end; nil after an error.
     static func readAll(_ descriptor: Int32) -> Bytes? {
         var all = Bytes()
         var status = stat()
@@ -139,7 +142,7 @@ struct Manifest: RandomAccessCollection, Sendable {
     }
 }
 
-/// A sentence that ends the command, with its exit code.
+/// A message that ends the command, and its exit status.
 struct BatchRefusal: Error, CustomStringConvertible {
     var status: ExitStatus
     var sentence: String
@@ -150,7 +153,7 @@ struct BatchRefusal: Error, CustomStringConvertible {
         (self.status, self.sentence) = (status, sentence)
     }
 
-    /// A call that failed, by `errno`.
+    /// Creates the message for a failed system call, from `errno`.
     static func system(_ path: String, _ call: String, _ status: ExitStatus? = nil) -> BatchRefusal {
         let number = errno
         let isShortage = [EMFILE, ENFILE, ENOMEM].contains(number)

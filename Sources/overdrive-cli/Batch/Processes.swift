@@ -3,11 +3,11 @@ internal import CCommandSystem
 internal import Glibc
 internal import Synchronization
 
-/// `--processes N`: this very command once for each of N shards, and the merge of them.
+/// Implements `--processes N`: runs this command once for each of N shards, and merges the results.
 enum Processes {
-    /// Runs the shards and prints the whole.
+    /// Runs the shards and prints the merged results.
     ///
-    /// - Parameter input: What each of them reads from standard input, of which there is but one.
+    /// - Parameter input: The content of standard input, which each shard reads.
     static func run(_ count: Int, journal: String, input: Bytes? = nil) throws(BatchRefusal) -> ExitStatus {
         let wakeup: Wakeup
         do throws(SystemError) { wakeup = try Wakeup() } catch {
@@ -33,13 +33,13 @@ enum Processes {
                 var status: Int32 = 0
                 guard waitpid(child, &status, WNOHANG) == child else { return false }
                 var code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
-                // A shard that has just begun dies of the request that a later one ends orderly after.
+                // A shard that has just started may die from the request to end, before it can handle it.
                 if wasTold, status & 0x7f == SIGTERM { code = ExitStatus.interrupted.rawValue }
                 worst = max(worst, code)
                 return true
             }
         }
-        // Up to 63 items failed: the merge names them again. More is no matter of items.
+        // Codes up to 63 mean failed items, which the merge reports. Higher codes have other causes.
         if worst >= ExitStatus.usage.rawValue {
             StandardError.say(
                 "a shard ended with code \(worst): run the same command again to resume")
@@ -48,9 +48,9 @@ enum Processes {
         return try MergeCommand.merge(journal, output: nil)
     }
 
-    /// This process's words for one shard.
+    /// Returns the words of this command for one shard.
     ///
-    /// - Parameter parent: The process whose end ends the shard.
+    /// - Parameter parent: The process with which the shard must end.
     static func shard(_ words: [String], _ shard: String, of parent: pid_t) -> [String] {
         var result: [String] = []
         var rest = words[...]
@@ -69,7 +69,8 @@ enum Processes {
         return result + rest
     }
 
-    /// Starts all of them. Where one cannot be, those before it are ended: nobody would wait for them.
+    /// Starts all shards. If one cannot be started, the earlier ones are ended, because no process would wait for
+    /// them.
     static func startAll(
         _ count: Int, _ start: (Int) throws(BatchRefusal) -> pid_t
     ) throws(BatchRefusal) -> [pid_t] {
@@ -84,12 +85,12 @@ enum Processes {
         return children
     }
 
-    /// Has this process end orderly when `parent` has ended, whose shard it is: nobody would merge its results.
+    /// Makes this shard end in order when its parent has ended, because no process would merge its results.
     static func endWith(_ parent: pid_t) {
         shardParent.store(parent, ordering: .relaxed)
         var thread = pthread_t()
         let error = pthread_create(&thread, nil, { _ in
-            // The parent's number may be taken again; this process's parent is another one then all the same.
+            // If another process gets the parent's number, it still is not the parent of this process.
             while getppid() == Processes.shardParent.load(ordering: .relaxed) { usleep(100_000) }
             kill(getpid(), SIGTERM)
             return nil
@@ -107,7 +108,7 @@ enum Processes {
         return file
     }
 
-    /// - Parameter input: A path that is opened anew, so that each process reads from the beginning.
+    /// - Parameter input: A path that each process opens, so that each reads from the beginning.
     private static func start(_ words: [String], input: String?) throws(BatchRefusal) -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -118,7 +119,7 @@ enum Processes {
         defer { posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
         sigemptyset(&signals)
-        // The kernel resets handled signals. Signals that were ignored at the start stay ignored, except for the request to end.
+        // The kernel resets handled signals. Ignored signals remain ignored, except for these.
         for signal in [SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))

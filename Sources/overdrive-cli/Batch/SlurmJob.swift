@@ -2,16 +2,16 @@
 internal import Glibc
 internal import OverdriveCore
 
-/// Slurm, by its own commands.
+/// Talks to Slurm by its commands.
 enum SlurmJob {
-    /// How long one of its commands may take, in seconds: a controller that is starting answers late.
+    /// The time limit of a Slurm command in seconds. A controller that is starting answers late.
     static let patience = 60.0
 
-    /// Runs one of Slurm's commands.
+    /// Runs a Slurm command.
     ///
-    /// - Parameter patience: Seconds that it may take; fewer in tests.
-    /// - Returns: What it printed.
-    /// - Throws: A sentence when it is not installed, does not answer or refuses.
+    /// - Parameter patience: The time limit in seconds; shorter in tests.
+    /// - Returns: The command's output.
+    /// - Throws: A `BatchRefusal` if the command is not installed, does not answer or fails.
     static func ask(_ words: [String], patience: Double = SlurmJob.patience) throws(BatchRefusal) -> String {
         let deadline = ContinuousClock.now + .seconds(patience)
         let outcome: ChildProcess.Outcome
@@ -34,11 +34,12 @@ enum SlurmJob {
         return String(decoding: outcome.output, as: UTF8.self)
     }
 
-    /// The job number in what sbatch printed: the last line with one. Sites print greetings and remarks around it.
+    /// Returns the job number from the output of sbatch: the last line with a number. Some sites print other text
+    /// around it.
     static func number(in text: String) -> Substring? {
         for line in text.split(separator: "\n").reversed() {
             let words = line.split { $0 == " " || $0 == "\r" || $0 == "\t" }
-            // `4711`, `4711;cluster`, or without --parsable `Submitted batch job 4711 on cluster …`.
+            // The forms are `4711`, `4711;cluster` and, without --parsable, `Submitted batch job 4711 on cluster …`.
             let place = words.count >= 4 && words[..<3] == ["Submitted", "batch", "job"] ? 3 : 0
             guard words.count == 1 || place == 3 else { continue }
             let number = words[place].prefix { $0 != ";" }
@@ -47,7 +48,7 @@ enum SlurmJob {
         return nil
     }
 
-    /// Has this very job queued again, unless it was so many times already. What is done is in the journal.
+    /// Requeues this job, unless that has happened `limit` times. The journal keeps the finished items.
     static func requeueThis(atMost limit: Int) {
         func number(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         guard let job = number("SLURM_JOB_ID") else { return }
@@ -77,18 +78,19 @@ struct SlurmScript {
     var memory: String?
     var time: String?
     var partition: String?
-    /// Further lines for Slurm, as they are written after #SBATCH.
+    /// Additional options, written after #SBATCH.
     var extra: [String] = []
     /// The journal's absolute path.
     var journal: String
-    /// The words of the command that each shard runs.
+    /// The words of each shard's command.
     var words: [String]
-    /// Whether the command is ours, which heeds SIGUSR1: SIGTERM is scancel's as well.
+    /// Whether the command is `overdrive`, which handles SIGUSR1. SIGTERM would not do, because scancel also sends
+    /// it.
     var heedsWarnings: Bool
-    /// The words of the command that joins the shards.
+    /// The words of the command that merges the shards.
     var merge: [String]
 
-    /// The array of shards.
+    /// The script of the array of shards.
     var text: String {
         var lines = ["#!/bin/bash", "#SBATCH --job-name=\(Self.directive(name))", "#SBATCH --array=0-\(shards - 1)"]
         lines += options
@@ -104,7 +106,7 @@ struct SlurmScript {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The job that comes after it. It begins whatever became of the shards: it names what is missing itself.
+    /// The script of the merge. It begins whatever the outcome of the shards, and reports missing items itself.
     var mergeText: String {
         var lines = ["#!/bin/bash", "#SBATCH --job-name=\(Self.directive(name + "-merge"))"]
         lines += options
@@ -116,12 +118,12 @@ struct SlurmScript {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The file of a log: each % of the folder's path is doubled, as Slurm replaces letters after one.
+    /// The path of a log. Each % in the folder is doubled, because Slurm replaces letters after a single %.
     private static func pattern(in folder: String, _ name: String) -> String {
         directive(folder.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%%") + name)
     }
 
-    /// A value as a line for Slurm takes it: in quotes where it has blanks or `#`.
+    /// Returns a value for a Slurm directive, in quotes if it contains blanks or `#`.
     private static func directive(_ value: String) -> String {
         guard value.contains(where: { " \t#'\"\\".contains($0) }) else { return value }
         return "\"" + value.flatMap { "\"\\".contains($0) ? "\\\($0)" : "\($0)" } + "\""
@@ -135,7 +137,7 @@ struct SlurmScript {
         return lines + extra.map { "#SBATCH \($0)" }
     }
 
-    /// As a shell takes it for one word.
+    /// Returns a word quoted for a shell.
     static func quoted(_ word: String) -> String {
         let plain = word.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What `overdrive bench` found.
+/// The results of `overdrive bench`.
 struct BenchReport {
     let workers: Int
     let closures: Int
     let rounds: Int
-    /// The machine's load average before and after.
+    /// The machine's load average before and after the measurements.
     let loads: (before: Double, after: Double)
     let results: [Result]
     let facts: [Fact]
@@ -16,7 +16,7 @@ struct BenchReport {
         let overdrive: Samples
         let dispatch: Samples
 
-        /// How many times as long libdispatch takes, by the minimum or the median.
+        /// Returns the time of libdispatch divided by the time of Overdrive, for the minimum or the median.
         func ratio(_ of: (Samples) -> Double) -> Double { of(dispatch) / of(overdrive) }
 
         var isMet: Bool {

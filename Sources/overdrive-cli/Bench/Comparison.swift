@@ -1,17 +1,17 @@
 internal import Dispatch
 internal import OverdriveCore
 
-/// One question that is put to Overdrive and to libdispatch, in turn, in one process.
+/// A measurement that alternates between Overdrive and libdispatch in one process.
 struct Comparison: Sendable {
-    /// What the table and the JSON call it.
+    /// The name in the table and the JSON.
     let name: String
-    /// What is measured, in a sentence.
+    /// The description of the measurement, in one sentence.
     let question: String
-    /// What the numbers count.
+    /// The unit of the values.
     let unit: Unit
-    /// What Overdrive promises.
+    /// The bar that Overdrive must meet.
     let bar: Bar
-    /// A slow one is asked less often: one of so many rounds.
+    /// The number of rounds for each measurement; larger for slow ones.
     var everyNth = 1
 
     let overdrive: @Sendable (Contenders) -> Double
@@ -23,11 +23,11 @@ struct Comparison: Sendable {
         case milliseconds = "ms"
     }
 
-    /// A promise about the ratio of the two.
+    /// A bar for the ratio of the two times.
     enum Bar: Sendable {
-        /// libdispatch takes at least so many times as long.
+        /// libdispatch takes at least this many times as long.
         case timesFaster(Double)
-        /// Overdrive takes at most so many times as long.
+        /// Overdrive takes at most this many times as long.
         case timesAsLong(Double)
 
         func isMet(overdrive: Double, dispatch: Double) -> Bool {
@@ -46,12 +46,12 @@ struct Comparison: Sendable {
     }
 }
 
-/// Both sides of the comparisons, with the same number of workers and the same kind of queue.
+/// The two sides of a comparison, with equal numbers of workers and equal kinds of queues.
 struct Contenders: Sendable {
     let scheduler: Scheduler
     let queue: TaskQueue
     let dispatchQueue = DispatchQueue(label: "bench", attributes: .concurrent)
-    /// Closures of one measurement.
+    /// The number of closures in a measurement.
     let closures: Int
 
     init(workers: Int?, closures: Int) throws(SchedulerError) {
@@ -61,9 +61,9 @@ struct Contenders: Sendable {
     }
 }
 
-/// Numbers with few digits.
+/// Formats numbers with few digits.
 enum Decimals {
-    /// Three significant digits at most: `0.48`, `15.3`, `482`, `1,450`.
+    /// Returns a number with at most three significant digits: `0.48`, `15.3`, `482`, `1,450`.
     static func short(_ value: Double) -> String {
         guard value.isFinite else { return "-" }
         switch abs(value) {

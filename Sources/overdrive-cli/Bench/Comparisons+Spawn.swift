@@ -3,13 +3,13 @@ internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// Something for closures to capture.
+/// An object for closures to capture.
 private final class Ballast: Sendable {
     let weight = Atomic(0)
 }
 
 extension Comparison {
-    /// What it costs to hand a closure over and have it run.
+    /// The cost of submitting a closure and running it.
     static let spawning = [
         Comparison(
             name: "spawn from outside",
@@ -99,7 +99,7 @@ extension Comparison {
             }),
     ]
 
-    /// Nanoseconds per closure while four threads submit, up to when `wait` returns.
+    /// Returns nanoseconds per closure while four threads submit, until `wait` returns.
     private static func timeOnFourThreads(
         _ closures: Int, submit: @escaping @Sendable (Int) -> Void, thenWait wait: () -> Void
     ) -> Double {
@@ -112,7 +112,7 @@ extension Comparison {
     }
 }
 
-/// A thread of the system that somebody waits for.
+/// A system thread that can be joined.
 struct JoinableThread {
     private let thread: pthread_t
 

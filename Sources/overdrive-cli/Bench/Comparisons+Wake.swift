@@ -2,7 +2,7 @@ internal import Dispatch
 internal import OverdriveCore
 
 extension Comparison {
-    /// How long it takes until a closure has run and its submitter knows.
+    /// The time until a closure has run and its submitter knows it.
     static let waking = [
         wake("wake, hot", after: 0, trips: 2000, bar: .timesAsLong(0.6)),
         wake("wake after 200 µs", after: 200_000, trips: 300, bar: .timesAsLong(1.1)),
@@ -41,7 +41,7 @@ extension Comparison {
         return samples.median
     }
 
-    /// Closures that sleep in the kernel, and more of them than workers.
+    /// Closures that sleep in the kernel, and outnumber the workers.
     static let blocking = [
         Comparison(
             name: "64 blocked closures",

@@ -1,9 +1,9 @@
-/// Something that Overdrive promises without a comparison.
+/// A measurement of Overdrive alone, with a bar.
 struct Fact: Sendable {
     let name: String
     let value: Double
     let unit: String
-    /// The most that was promised.
+    /// The largest permitted value.
     let bar: Double
 
     var isMet: Bool { value <= bar }

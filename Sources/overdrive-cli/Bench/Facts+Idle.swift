@@ -2,7 +2,7 @@ internal import Glibc
 internal import OverdriveCore
 
 extension Fact {
-    /// What the process does from one second after its last work on, over ten seconds.
+    /// The activity of the idle process for 10 seconds, from one second after its last work.
     static func idle(_ contenders: Contenders) -> [Fact] {
         for _ in 0..<contenders.closures { contenders.queue.async {} }
         contenders.queue.waitUntilAllTasksAreFinished()

@@ -2,8 +2,8 @@ internal import Glibc
 internal import OverdriveCore
 
 extension Fact {
-    /// What pending closures take, and whether it comes back. Pending they stay because the only worker is
-    /// busy, and may not be replaced.
+    /// The memory of pending closures, and whether it is released. The closures stay pending, because the only worker
+    /// is busy and must not be replaced.
     static func memory() throws(SchedulerError) -> [Fact] {
         var facts: [Fact] = []
         for count in [1_000_000, 1_200_000] {
@@ -55,7 +55,7 @@ extension Fact {
         return ((pending - before) / Double(count), leftOver(since: before))
     }
 
-    /// Memory goes back a moment after the workers are idle.
+    /// Returns the remaining memory. It is released shortly after the workers are idle.
     private static func leftOver(since before: Double) -> Double {
         Stopwatch.sleep(nanoseconds: 300_000_000)
         return max(0, residentBytes - before)

@@ -3,7 +3,7 @@ internal import OverdriveCore
 internal import Synchronization
 
 extension Fact {
-    /// In which order closures start, and who has to wait for whom.
+    /// The order in which closures start, and waits between them.
     static func order(workers: Int?) throws(SchedulerError) -> [Fact] {
         [
             Fact(name: "out of order, 1 worker", value: Double(try outOfOrder()), unit: "closures", bar: 0),
@@ -11,7 +11,7 @@ extension Fact {
         ]
     }
 
-    /// Closures that did not start in the order of their submission, of a million, on one worker.
+    /// Returns the number of closures, of one million on one worker, that did not start in the order of submission.
     private static func outOfOrder() throws(SchedulerError) -> Int {
         let scheduler = try Scheduler(workers: 1)
         let queue = TaskQueue(scheduler: scheduler)
@@ -26,7 +26,7 @@ extension Fact {
         return wrong
     }
 
-    /// How long a closure from outside waits while all workers run closures that submit themselves again.
+    /// Returns the time that an external closure waits while all workers run closures that resubmit themselves.
     private static func waitInFlood(workers: Int?) throws(SchedulerError) -> Double {
         let scheduler = try Scheduler(workers: workers)
         let queue = TaskQueue(scheduler: scheduler)
@@ -46,7 +46,7 @@ extension Fact {
         return waits.percentile(99)
     }
 
-    /// Closures of under a microsecond that submit themselves again.
+    /// Closures of less than a microsecond that resubmit themselves.
     private final class Flood: Sendable {
         let end = Atomic(false)
         private let queue: TaskQueue

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Measured values of one contender, in the unit of its comparison.
+/// The measured values of one side, in the unit of the comparison.
 struct Samples: Sendable {
     private(set) var values: [Double] = []
 
@@ -12,29 +12,29 @@ struct Samples: Sendable {
 
     var median: Double { percentile(50) }
 
-    /// The value that `percent` of all values do not exceed.
+    /// Returns a percentile of the values.
     func percentile(_ percent: Int) -> Double {
         values.isEmpty ? .nan : values[min(values.count - 1, values.count * percent / 100)]
     }
 }
 
-/// Monotonic time, for measuring.
+/// Measures monotonic time.
 enum Stopwatch {
-    /// Nanoseconds since some moment of the past.
+    /// The monotonic time in nanoseconds.
     static var now: Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
     }
 
-    /// Nanoseconds that `body` takes, divided by `count`.
+    /// Returns the nanoseconds that `body` takes, divided by `count`.
     static func time(per count: Int = 1, _ body: () -> Void) -> Double {
         let start = now
         body()
         return (now - start) / Double(count)
     }
 
-    /// Sleeps for about that long.
+    /// Sleeps for approximately the given time.
     static func sleep(nanoseconds: Int) {
         var rest = timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
         var left = timespec()

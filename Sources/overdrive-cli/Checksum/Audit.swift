@@ -1,16 +1,19 @@
+// Owns the comparison of a directory tree with a checksum list. `AuditPlan` passes each file, and `report` prints the
+// result. It never reads the tree itself.
+
 internal import Glibc
 
-/// How a tree differs from a list that was made of it: what is missing, extra, moved or changed.
+/// The differences between a tree and a list: missing, extra, moved and changed files.
 ///
-/// A file that is not in the list moved there when the list has its digest under a name that no file has any more.
+/// An extra file counts as moved if its digest is in the list under a name that no file has.
 struct Audit {
     struct Difference: Equatable {
         enum Kind: String { case changed, extra, missing, moved, unreadable }
         var kind: Kind
         var name: Bytes
-        /// Where what has moved was.
+        /// The earlier name of a moved file.
         var before: Bytes?
-        /// The digest in the list and the one found, of what has changed.
+        /// The digest in the list and the current one, for a changed file.
         var expected: Digest?
         var found: Digest?
     }
@@ -18,28 +21,28 @@ struct Audit {
     private(set) var matches = 0
     private(set) var malformed = 0
     private var listed = ListedFiles()
-    /// The listed files that are there with another digest, by their places in the list.
+    /// The listed files with another digest, by their index in the list.
     private var changed: [(place: Int, found: Digest)] = []
     private var unreadable: [Bytes] = []
-    /// What is there and cannot be read: a directory, or a file.
+    /// The directories and files that cannot be read.
     private var closed: Set<Bytes> = []
     private var added: [(name: Bytes, digest: Digest)] = []
 
-    /// The algorithm of the list's digests; nil for a list without a line.
+    /// The algorithm of the list's digests; nil for an empty list.
     var algorithm: Algorithm? { listed.algorithm }
 
     init() {}
 
     /// Reads a list.
     ///
-    /// - Throws: A sentence when it cannot be read, has no line, or more than one kind of digest.
+    /// - Throws: A `BatchRefusal` if it cannot be read, is empty, or mixes algorithms.
     init(_ lines: LineReader, named list: String) throws(BatchRefusal) {
         try add(lines, named: list)
     }
 
-    /// Reads a further list.
+    /// Reads another list.
     ///
-    /// - Parameter selection: The files of the list that count.
+    /// - Parameter selection: The files of the list to consider.
     mutating func add(
         _ lines: LineReader, named list: String, _ selection: Selection = Selection()
     ) throws(BatchRefusal) {
@@ -65,7 +68,7 @@ struct Audit {
         guard !isEmpty else { throw BatchRefusal(.data, "\(list): no properly formatted checksum lines found") }
     }
 
-    /// Takes a file of the tree.
+    /// Records a file of the tree.
     mutating func meet(_ line: ChecksumLine) {
         guard let place = listed.place(of: line.name) else {
             added.append((line.name, line.digest))
@@ -75,7 +78,7 @@ struct Audit {
         if listed.digest(place) == line.digest { matches += 1 } else { changed.append((place, line.digest)) }
     }
 
-    /// Takes a file of the tree, or a directory, that could not be read.
+    /// Records a file or directory that could not be read.
     mutating func fail(_ failure: Failure) {
         let name = failure.path
         if let place = listed.place(of: name) { listed.meet(place) }
@@ -84,14 +87,14 @@ struct Audit {
         closed.insert(Bytes(name.last == .slash ? name.dropLast() : name[...]))
     }
 
-    /// All differences, in the order of their names.
+    /// Returns all differences, sorted by name.
     func differences() -> [Difference] {
         var differences = changed.map { place, found in
             Difference(kind: .changed, name: listed.name(place), expected: listed.digest(place), found: found)
         }
         differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
         var missing: [Digest: [Bytes]] = [:]
-        // Of what is in a directory that cannot be read nobody knows whether it is missing.
+        // Files below an unreadable directory may exist, so they do not count as missing.
         for place in listed.unmet {
             let name = listed.name(place)
             if !closed.isEmpty, name.indices.contains(where: { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }) {
@@ -110,7 +113,7 @@ struct Audit {
     }
 }
 
-/// A walk whose files are held against a list.
+/// A walk that compares the files with a list.
 final class AuditPlan: Plan {
     private let tree: TreePlan
     private(set) var audit: Audit
@@ -135,7 +138,7 @@ final class AuditPlan: Plan {
 }
 
 extension Audit {
-    /// Prints the differences, one to a line, and says how many files are as they were.
+    /// Prints the differences, one on a line, and the number of unchanged files.
     func report(json: Bool) -> ExitStatus {
         let output = OrderedOutput()
         let differences = differences()

@@ -1,23 +1,23 @@
 internal import OverdriveCore
 
-/// Reads a checksum list line by line, and says for each file whether it still matches.
+/// Reads a checksum list line by line, and reports for each file whether it matches.
 final class CheckPlan: Plan {
     struct Options {
-        /// Says nothing of files that match.
+        /// Prints nothing for matching files.
         var quiet = false
-        /// Says nothing at all.
+        /// Prints nothing.
         var status = false
-        /// Names each line that is none.
+        /// Names each invalid line.
         var warn = false
-        /// Fails when a line is none.
+        /// Fails if a line is invalid.
         var strict = false
-        /// Passes over files that do not exist.
+        /// Skips files that do not exist.
         var ignoreMissing = false
-        /// Says it in JSON.
+        /// Prints JSON.
         var json = false
     }
 
-    /// How many results may wait for an earlier one.
+    /// The largest number of results that may wait for an earlier one.
     static let heldLimit = 8192
 
     let options: Options
@@ -44,7 +44,7 @@ final class CheckPlan: Plan {
             switch lines.next() {
             case .success(let line?):
                 lineNumber += 1
-                // sha256sum passes over empty lines and comments too.
+                // sha256sum also skips empty lines and comments.
                 guard !line.isEmpty, line.first != UInt8(ascii: "#") else { continue }
                 guard let expected = ChecksumLine(line, &spacing) else {
                     verdict.malformed += 1
@@ -103,7 +103,7 @@ final class CheckPlan: Plan {
     }
 }
 
-/// One line of a list: what the digest should be, and what it is.
+/// A line of a list: the expected digest and the current one.
 final class CheckUnit: WorkUnit, @unchecked Sendable {
     let expected: ChecksumLine
     private(set) var outcome: Result<Digest, SystemError>

@@ -1,18 +1,18 @@
-/// How a check went, over all of a list.
+/// The result of a check of a whole list.
 struct CheckVerdict: Sendable, Equatable {
     var matches = 0
     var mismatches = 0
     var unreadable = 0
-    /// Lines that are checksums.
+    /// The number of valid lines.
     var formatted = 0
-    /// Lines that are not.
+    /// The number of invalid lines.
     var malformed = 0
-    /// Where the first of those stand.
+    /// The line numbers of the first invalid lines.
     var malformedLines: [Int] = []
-    /// The `errno` that ended the list early.
+    /// The `errno` that ended the reading of the list.
     var listError: Int32?
 
-    /// Says what `sha256sum --check` says after the last file, but that a line which is none is of no one algorithm.
+    /// Prints the final messages of `sha256sum --check`. The message for invalid lines names no algorithm.
     ///
     /// - Parameter list: The list's name.
     func report(on list: Bytes, options: CheckPlan.Options) -> ExitStatus {
@@ -40,7 +40,7 @@ struct CheckVerdict: Sendable, Equatable {
         return isGood ? .success : .someFailed
     }
 
-    /// The lines that count what was wrong.
+    /// The messages with the numbers of problems.
     var warnings: [String] {
         var lines: [String] = []
         if malformed > 0 {

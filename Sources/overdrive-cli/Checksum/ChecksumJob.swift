@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// `overdrive checksum` once its arguments are understood: runs it, reports it, and knows its exit code.
+/// Runs `overdrive checksum` with parsed arguments, reports the result, and determines the exit status.
 struct ChecksumJob {
     private let engine: any Engine
     private let cache: DigestCache?
@@ -28,15 +28,15 @@ struct ChecksumJob {
         reader = FileReader(engine: engine, hash: hash, others: others, cache: cache, selection: selection)
         wakeup = try Wakeup()
         wakeup.listenToInterrupts()
-        signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's, with a sentence.
+        signal(SIGPIPE, SIG_IGN)  // A missing reader then causes an error of write(2) with a message.
     }
 
-    /// Prints a line for every file under `paths`.
+    /// Prints a line for each file under `paths`.
     func list(_ paths: [Bytes]) -> ExitStatus {
         walk(paths) { TreePlan($0, json: json, style: style) } verdict: { _ in .success }
     }
 
-    /// Says how the files under `paths` differ from the list that `audit` has read.
+    /// Prints the differences between the files under `paths` and the list that `audit` has read.
     func audit(_ paths: [Bytes], against audit: Audit) -> ExitStatus {
         walk(paths) { AuditPlan(TreePlan($0, mostFailures: .max), audit) } verdict: { plan in
             var audit = plan.audit
@@ -67,7 +67,7 @@ struct ChecksumJob {
         }
     }
 
-    /// Checks every file in the lists at `paths`, one list after the other.
+    /// Checks each file in the lists at `paths`, one list after another.
     func check(_ paths: [Bytes], options: CheckPlan.Options) -> ExitStatus {
         var worst = ExitStatus.success
         for (index, path) in paths.enumerated() {
@@ -98,7 +98,7 @@ struct ChecksumJob {
 
     // MARK: The end of a run
 
-    /// Names what was damaged, and keeps what was read.
+    /// Reports damaged files, and saves the cache.
     private func concludeCache() -> ExitStatus {
         guard let cache else { return .success }
         for path in reader.damaged.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
@@ -139,7 +139,7 @@ struct ChecksumJob {
         switch ending {
         case .interrupted:
             StandardError.say("interrupted: \(summary.sentence)")
-            // At once: workers may still be inside a system call that takes its time.
+            // _exit does not wait: workers may still be inside a long system call.
             _exit(ExitStatus.interrupted.rawValue)
         case .outputFailed(EPIPE):
             StandardStreams.endWithoutReader()

@@ -1,9 +1,8 @@
-/// One line of a checksum list, as `sha256sum` writes and reads it.
+/// A line of a checksum list in the format of `sha256sum`.
 ///
-/// A line is the digest in hexadecimal, a space, a space or an asterisk, and the name; of XXH3 it is BSD's form, which every
-/// version of `xxhsum` reads: `XXH3 (name) = digest`. A name with a
-/// backslash, a line feed or a carriage return is written with `\\`, `\n` and `\r` in their place, and
-/// its line begins with a backslash.
+/// A line is the digest in hexadecimal, a space, a space or an asterisk, and the name. For XXH3 it has BSD's form
+/// `XXH3 (name) = digest`, which every version of `xxhsum` reads. In a name, a backslash, line feed or carriage
+/// return becomes `\\`, `\n` or `\r`, and the line then begins with a backslash.
 struct ChecksumLine: Equatable {
     var digest: Digest
     var name: Bytes
@@ -18,48 +17,48 @@ struct ChecksumLine: Equatable {
         self.name = name
     }
 
-    /// How a list's lines are written.
+    /// The format of a list's lines.
     struct Style: Sendable, Equatable {
         /// BSD's form, `SHA256 (name) = digest`.
         var isTagged = false
-        /// A zero byte ends the line, and no name is escaped.
+        /// Lines end with a zero byte, and names are not escaped.
         var endsInZero = false
         /// An asterisk precedes the name.
         var marksBinary = false
 
-        /// The part of a journal's job name that tells this style from others; empty for the usual one.
+        /// The part of a journal's job name that identifies this style; empty for the default.
         var mark: String {
             (isTagged ? "--tag " : "") + (endsInZero ? "--zero " : "") + (marksBinary ? "--binary " : "")
         }
     }
 
-    /// Whether a list has one space before each name, as BSD's reversed form has: nil until a line tells.
+    /// Whether a list has one space before each name, as in BSD's reversed form; nil until a line decides.
     ///
-    /// As coreutils does, the first line decides: in a list of one space, a space or an asterisk after it belongs to the name.
+    /// As in coreutils, the first line decides. With one space, a further space or asterisk belongs to the name.
     struct Spacing {
         fileprivate var isSingle: Bool?
     }
 
-    /// Reads a line without its line feed, in the form of `sha256sum` and its kin or in BSD's
-    /// `SHA256 (name) = digest`; nil when it is neither.
+    /// Parses a line without its line feed, in the form of `sha256sum` or in BSD's `SHA256 (name) = digest`. Returns
+    /// nil for other forms.
     init?(_ line: some Collection<UInt8>) {
         var spacing = Spacing()
         self.init(line, &spacing)
     }
 
-    /// Reads a line of a list whose earlier lines have decided `spacing`.
+    /// Parses a line of a list whose earlier lines have decided `spacing`.
     init?(_ line: some Collection<UInt8>, _ spacing: inout Spacing) {
         var rest = Array(line)[...]
         while let first = rest.first, first == UInt8(ascii: " ") || first == 9 { rest = rest.dropFirst() }
         let isEscaped = rest.first == Self.backslash
         if isEscaped { rest = rest.dropFirst() }
         guard let found = Self.bsd(rest) ?? Self.gnu(rest, &spacing) else { return nil }
-        // No file has a name with a zero byte: what stands before the zero is another file's name.
+        // A file name cannot contain a zero byte; the part before it would name another file.
         guard let name = isEscaped ? Self.unescape(found.name) : Array(found.name), !name.contains(0) else { return nil }
         self.init(digest: found.digest, name: name)
     }
 
-    /// Appends the line and its end.
+    /// Appends the line and its terminator.
     func write(_ style: Style = Style(), to output: inout Bytes) {
         let isEscaped = !style.endsInZero && Self.needsEscape(name)
         if isEscaped { output.append(Self.backslash) }
@@ -77,7 +76,7 @@ struct ChecksumLine: Equatable {
         output.append(style.endsInZero ? 0 : 10)
     }
 
-    /// Appends the line that says how a check of `name` went. Here only a line feed has a name escaped.
+    /// Appends the line for the result of a check of `name`. Only names with a line feed are escaped.
     static func writeVerdict(_ verdict: String, of name: Bytes, to output: inout Bytes) {
         let isEscaped = name.contains(10)
         if isEscaped { output.append(backslash) }

@@ -1,25 +1,25 @@
 internal import Glibc
 internal import Synchronization
 
-/// Runs a plan on an engine: workers read, the main thread writes.
+/// Runs a plan on an engine: workers read files, and the main thread writes results.
 ///
-/// Every worker that ends a unit takes its place in order and hands out the next one, so that at most
-/// `unitLimit` units are under way and at most `outputLimit` bytes wait for the main thread.
+/// A worker that finishes a unit adds its result in order and submits the next unit. At most `unitLimit` units are
+/// under way, and at most `outputLimit` bytes wait for the main thread.
 final class ChecksumRun<Work: Plan>: Sendable {
     enum Ending: Equatable {
         case finished
         case interrupted
-        /// Standard output took no more, for the reason that this `errno` gives.
+        /// Standard output failed with this `errno`.
         case outputFailed(Int32)
     }
 
-    /// Results that wait for the main thread, in bytes, before workers hand out nothing more.
+    /// The number of result bytes that may wait for the main thread before workers submit no further units.
     private static var outputLimit: Int { 1 << 20 }
-    /// Results that are worth waking the main thread for, in bytes.
+    /// The number of result bytes for which the main thread is woken.
     private static var outputWorthWriting: Int { 1 << 16 }
-    /// How long results may wait otherwise, and how often the bar moves, in milliseconds.
+    /// The interval in milliseconds in which smaller results are written and the bar is redrawn.
     private static var tick: Int32 { 50 }
-    /// How long a stop may take, in milliseconds, before the process ends regardless.
+    /// The time in milliseconds for a stop, after which the process exits.
     private static var patience: Int { 50 }
 
     private struct State {
@@ -34,7 +34,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
     private let reader: FileReader
     private let unitLimit: Int
     private let wakeup: Wakeup
-    /// Whether the reader has nothing to do after this run.
+    /// Whether this is the last run of the reader.
     private let isLast: Bool
     private let state: Mutex<State>
 
@@ -49,15 +49,15 @@ final class ChecksumRun<Work: Plan>: Sendable {
         state = Mutex(first)
     }
 
-    /// Looks at the plan, under the lock.
+    /// Calls `body` with the plan under the lock.
     func withPlan<R: Sendable>(_ body: (Work) -> R) -> R {
         state.withLock { body($0.plan) }
     }
 
-    /// Runs the plan to its end, from the main thread.
+    /// Runs the plan to its end on the main thread.
     ///
-    /// - Parameter progress: Called about 20 times a second, before results are written to a terminal
-    ///   with false, after that with true.
+    /// - Parameter progress: Called about 20 times a second: with false before results are written to a terminal, and
+    ///   with true afterwards.
     func run(progress: (_ isShown: Bool) -> Void) -> Ending {
         var results = ResultStream()
         submitUnits()
@@ -79,13 +79,13 @@ final class ChecksumRun<Work: Plan>: Sendable {
             progress(!isFinished)
             if isFinished { break }
         }
-        if isLast { reader.stop.set() }  // For the survey, which may still be counting.
+        if isLast { reader.stop.set() }  // The survey may still be counting.
         engine.wait()
         return .finished
     }
 
-    /// Ends the run early: workers stop at their next piece, and what is in order by then is written
-    /// as far as its reader takes it at once.
+    /// Ends the run early. Workers stop at their next piece, and the results in order are written if the reader
+    /// accepts them at once.
     private func stop(_ results: inout ResultStream) -> Ending {
         reader.stop.set()
         for _ in 0..<Self.patience where state.withLock({ $0.underWay > 0 }) {
@@ -96,7 +96,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
         return .interrupted
     }
 
-    /// Moves what is in order to `results`; whether that is the last of it.
+    /// Moves the results in order to `results`. Returns whether these were the last ones.
     private func take(into results: inout ResultStream) -> Bool {
         var output = Bytes()
         let isFinished = state.withLock { state in

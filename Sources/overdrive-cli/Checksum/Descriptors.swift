@@ -1,20 +1,20 @@
 internal import Glibc
 internal import Synchronization
 
-/// The descriptors that the readers of files and directories hold.
+/// Counts the descriptors that readers of files and directories hold.
 ///
-/// If the process has none left, a reader waits until another one closes its own: no file is blamed for the process's
-/// own shortage. Only if no other reader holds a descriptor is there a real shortage, which ends the command.
+/// If no descriptor is free, a reader waits until another reader closes one, so that no file fails because of this
+/// process. If no other reader holds a descriptor, the shortage ends the command.
 enum Descriptors {
     private static let held = Atomic<Int>(0)
     private static let isShort = Atomic<Bool>(false)
-    /// Attempts in a row, a millisecond apart, beside which no other reader held a descriptor: this is a real shortage.
+    /// The number of attempts, 1 ms apart and without other holders, after which the shortage is real.
     private static let mostAttemptsAlone = 50
 
     /// Whether a reader got no descriptor although no other reader held one.
     static var ranOut: Bool { isShort.load(ordering: .relaxed) }
 
-    /// Raises the soft limit to the hard one. Further processes of this command inherit the limit.
+    /// Raises the soft limit to the hard limit. Child processes inherit it.
     static func raiseLimit() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else {
@@ -24,11 +24,12 @@ enum Descriptors {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// As `LongPath.open`, but waits while the process or the system has no descriptor left. `noteClosed` ends the hold.
+    /// Opens a path as `LongPath.open` does, but waits while no descriptor is free. `noteClosed` must follow the
+    /// close.
     static func open(_ path: Bytes, flags: Int32) -> Int32 {
         var attemptsAlone = 0
         while true {
-            // Relaxed: a count, with which nothing is published. A reader that sleeps here is no holder.
+            // Relaxed: a count that publishes no data. A reader that sleeps here is not counted.
             held.add(1, ordering: .relaxed)
             let descriptor = LongPath.open(path, flags: flags)
             if descriptor >= 0 { return descriptor }
@@ -45,10 +46,10 @@ enum Descriptors {
         }
     }
 
-    /// Notes that a descriptor of `open` was closed.
+    /// Records that a descriptor from `open` was closed.
     static func noteClosed() { held.subtract(1, ordering: .relaxed) }
 
-    /// Says that descriptors ran out, and gives the exit code of that.
+    /// Reports the shortage of descriptors and returns the exit status.
     static func reportShortage() -> ExitStatus {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
