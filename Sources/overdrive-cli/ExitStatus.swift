@@ -1,32 +1,32 @@
-/// What the command's exit codes mean; `--help` prints the same list.
+/// The exit codes of the command; `--help` prints the same list.
 enum ExitStatus: Int32 {
-    /// All was done.
+    /// All work was done.
     case success = 0
-    /// Some file could not be read, or did not match its checksum.
+    /// A file could not be read or did not match its checksum.
     case someFailed = 1
-    /// The arguments or the environment make no sense.
+    /// The arguments or the environment are invalid.
     case usage = 64
-    /// A journal of something else, or damaged, or with gaps.
+    /// A journal is damaged, incomplete or belongs to another job.
     case data = 65
-    /// A file that the arguments name is not there.
+    /// A file in the arguments does not exist.
     case noInput = 66
-    /// Slurm is not there, or refused.
+    /// Slurm is not installed or rejected the request.
     case unavailable = 69
-    /// The system would not give what the job needs, such as a thread.
+    /// The system refused a required resource, such as a thread.
     case system = 71
-    /// The journal, or another file that is to be written, is on a read-only file system.
+    /// The journal or another output file is on a read-only file system.
     case readOnly = 73
-    /// The results, or the journal, could not be written.
+    /// The results or the journal could not be written.
     case output = 74
-    /// Another process writes the journal.
+    /// Another process is writing the journal.
     case locked = 75
     /// Slurm does not answer.
     case noAnswer = 76
     /// The command of `run` cannot be executed.
     case notExecutable = 126
-    /// The command of `run` is not there.
+    /// The command of `run` does not exist.
     case noCommand = 127
-    /// Ctrl-C, or SIGTERM.
+    /// The command was interrupted by Ctrl-C or SIGTERM.
     case interrupted = 130
 
     static let help = """

@@ -34,9 +34,10 @@ struct OverdriveCommand: ParsableCommand {
 enum Main {
     static func main() {
         note_ignored_signals()
-        // The runtime's handler prints a backtrace, and commands under way would go on.
+        // The runtime's handler would print a backtrace, and commands under way would continue.
         signal(SIGQUIT, started_ignoring(SIGQUIT) != 0 ? SIG_IGN : SIG_DFL)
-        signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.
+        // If the parent process had ignored this signal, the exit status of children would be lost.
+        signal(SIGCHLD, SIG_DFL)
         guard StandardStreams.repair() else {
             StandardError.say("standard output is closed, so no results can be written")
             exit(ExitStatus.output.rawValue)
@@ -45,7 +46,7 @@ enum Main {
             StandardError.say(sentence)
             exit(ExitStatus.system.rawValue)
         }
-        Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
+        Scheduler.onWarning { StandardError.say($0) }  // If there is a bar, warnings are printed on a separate line.
         do {
             let arguments = ChecksumCommand.withSeparateValues(try RunWords.ofProcess)
             if ["run", "checksum"].contains(arguments.first) { endEarlyRequests() }
@@ -62,7 +63,7 @@ enum Main {
         }
     }
 
-    /// Has a request to end that comes before the run listens end this process with the code that later ones have.
+    /// Makes a request to end that comes before the run listens exit with the same code as a later one.
     private static func endEarlyRequests() {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             var action = sigaction()
@@ -73,8 +74,8 @@ enum Main {
         }
     }
 
-    /// Several letters after one dash are a file's name that lacks its `./`: there are no such options, and the
-    /// parser would take each letter for one, `h` for a request of help.
+    /// Rejects several letters after one dash: they are a file's name without `./`. The parser would read each letter
+    /// as an option, such as `h` for help.
     private static func refuseDashedNames(_ arguments: [String]) throws {
         for argument in arguments.prefix(while: { $0 != "--" })
         where argument.first == "-" && argument.count > 2 && !argument.hasPrefix("--") {
@@ -82,7 +83,7 @@ enum Main {
         }
     }
 
-    /// Says what is wrong in one sentence, or prints the help that was asked for.
+    /// Prints the error in one sentence, or the requested help. Returns the exit code.
     private static func report(_ error: any Error) -> Int32 {
         guard OverdriveCommand.exitCode(for: error) != .success else {
             print(OverdriveCommand.fullMessage(for: error))
@@ -99,7 +100,7 @@ enum Main {
 #else
 internal import Glibc
 
-/// Stands in for the command in a build without the `CLI` trait, which fetches no dependency.
+/// Replaces the command in a build without the `CLI` trait, which fetches no dependency.
 @main
 enum Main {
     static func main() {

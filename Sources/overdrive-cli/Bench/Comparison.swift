@@ -11,7 +11,7 @@ struct Comparison: Sendable {
     let unit: Unit
     /// The bar that Overdrive must meet.
     let bar: Bar
-    /// The number of rounds for each measurement; larger for slow ones.
+    /// The measurement runs in one of this many rounds; slow measurements have a larger number.
     var everyNth = 1
 
     let overdrive: @Sendable (Contenders) -> Double

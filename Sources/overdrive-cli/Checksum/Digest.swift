@@ -1,13 +1,13 @@
-/// How a digest is made.
+/// The algorithm of a digest.
 enum Algorithm: String, CaseIterable, Sendable {
     case sha256, sha512, xxh3
-    /// Of older lists, which are checked; no list is made with these.
+    /// Older algorithms, which are checked but not used for new lists.
     case md5, sha1
 
-    /// The algorithms that a list is made with.
+    /// The algorithms for new lists.
     static let made: [Algorithm] = [.sha256, .sha512, .xxh3]
 
-    /// Bytes of a digest.
+    /// The length of a digest in bytes.
     var byteCount: Int {
         switch self {
         case .sha256: 32
@@ -18,16 +18,16 @@ enum Algorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The name that stands before a line of BSD's form.
+    /// The name in a line of BSD's form.
     var tag: Bytes { Bytes(ascii: rawValue.uppercased()) }
 }
 
-/// A digest, and what made it.
+/// A digest and its algorithm.
 struct Digest: Hashable, Sendable {
     let algorithm: Algorithm
     private var bytes = SIMD64<UInt8>()
 
-    /// - Parameter bytes: As many as the algorithm gives; further ones are ignored, missing ones count as zero.
+    /// - Parameter bytes: The digest. Bytes beyond the algorithm's length are ignored, and missing ones are zero.
     init(_ bytes: UnsafeRawBufferPointer, _ algorithm: Algorithm = .sha256) {
         self.algorithm = algorithm
         withUnsafeMutableBytes(of: &self.bytes) { place in
@@ -35,7 +35,7 @@ struct Digest: Hashable, Sendable {
         }
     }
 
-    /// Reads hexadecimal digits of either case.
+    /// Parses hexadecimal digits in upper or lower case.
     init?(hexadecimal digits: some Collection<UInt8>, _ algorithm: Algorithm = .sha256) {
         guard digits.count == algorithm.byteCount * 2 else { return nil }
         var bytes = Bytes()
@@ -59,7 +59,7 @@ struct Digest: Hashable, Sendable {
         self = bytes.withUnsafeBytes { Digest($0, algorithm) }
     }
 
-    /// Appends small hexadecimal digits.
+    /// Appends lower-case hexadecimal digits.
     func write(to line: inout Bytes) {
         withBytes { bytes in
             for byte in bytes {

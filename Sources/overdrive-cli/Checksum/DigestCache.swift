@@ -2,20 +2,20 @@ internal import Glibc
 internal import OverdriveBatch
 internal import Synchronization
 
-/// Digests of earlier runs, for files that have not changed since by all that the system says of them.
+/// Stores digests of earlier runs for files that have not changed.
 ///
-/// A file is known by its device and inode; its size and both of its times must be what they were, and older than the run that
-/// read it: a change in the same tick of the clock would leave no trace.
+/// A file is identified by device and inode. Its size and both times must be unchanged and older than the run that read
+/// it. A change within one clock tick would otherwise not be visible.
 final class DigestCache: Sendable {
-    /// What is known of a file.
+    /// The stored facts about a file.
     struct Entry: Equatable {
         var device: UInt64
         var inode: UInt64
         var size: Int64
-        /// Nanoseconds since 1970.
+        /// Times in nanoseconds since 1970.
         var modified: Int64
         var changed: Int64
-        /// When the run began that read it.
+        /// The start of the run that read the file.
         var read: Int64
         var digest: Digest
 
@@ -54,14 +54,14 @@ final class DigestCache: Sendable {
         }
     }
 
-    /// What a look-up found.
+    /// The result of a lookup.
     enum Finding: Equatable {
         case current(Digest)
-        /// It has to be read; what was known of it, for who finds its content changed.
+        /// The file must be read. The old entry shows whether its content has changed.
         case stale(Entry?)
     }
 
-    /// What a cache begins with: SHA-256, as the first ones were, is not named.
+    /// Returns the first line of a cache. It does not name SHA-256, which was the only algorithm at first.
     private static func mark(_ algorithm: Algorithm) -> Bytes {
         let text = Bytes(ascii: "overdrive cache 1" + (algorithm == .sha256 ? "\n" : " \(algorithm)"))
         return text + Bytes(repeating: 0, count: 24 - text.count)
@@ -77,9 +77,9 @@ final class DigestCache: Sendable {
     private let start: Int64
     private let added = Mutex<[Entry]>([])
 
-    /// Opens the cache at `path`; one that is not there is empty.
+    /// Opens the cache at `path`; a missing file is an empty cache.
     ///
-    /// - Parameter now: When the run began, in nanoseconds since 1970.
+    /// - Parameter now: The start of the run in nanoseconds since 1970.
     init(_ path: Bytes, _ algorithm: Algorithm = .sha256, now: Int64) throws(BatchRefusal) {
         self.path = path
         self.algorithm = algorithm
@@ -114,7 +114,7 @@ final class DigestCache: Sendable {
         count = records / recordSize
     }
 
-    /// What is known of the file with that status.
+    /// Looks up the file with the given status.
     func find(_ status: stat) -> Finding {
         let (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
         let found: Entry? = text.withUnsafeBytes { bytes in
@@ -137,19 +137,20 @@ final class DigestCache: Sendable {
             ? .current(found.digest) : .stale(found)
     }
 
-    /// Whether a file whose content is now `digest` was damaged: it changed, and nobody wrote to it.
+    /// Returns whether a file with the current `digest` is damaged: its content changed without a write.
     static func isDamage(_ status: stat, _ digest: Digest, before: Entry?) -> Bool {
         guard let before, before.modified < before.read else { return false }
         let now = Entry(status, read: 0, digest: digest)
         return now.size == before.size && now.modified == before.modified && digest != before.digest
     }
 
-    /// Notes what was read.
+    /// Adds the digest of a file that was read.
     func add(_ status: stat, _ digest: Digest) {
         added.withLock { $0.append(Entry(status, read: start, digest: digest)) }
     }
 
-    /// Writes the cache anew, where there is something new: under another name first, so that it is always whole.
+    /// Writes the cache if it has new entries. The file is written under another name first, so that it is always
+    /// complete.
     func save() throws(BatchRefusal) {
         let new = added.withLock { $0 }.sorted { $0.precedes($1.device, $1.inode) }
         guard !new.isEmpty else { return }
@@ -162,7 +163,7 @@ final class DigestCache: Sendable {
                 return old[offset..<offset + recordSize]
             }
             for (index, entry) in new.enumerated() {
-                // The last one of a file that was met by two names.
+                // If a file was read under two names, the last entry is kept.
                 if index + 1 < new.count, new[index + 1].device == entry.device,
                     new[index + 1].inode == entry.inode
                 {

@@ -1,36 +1,35 @@
 internal import OverdriveCore
 
-/// A directory of the tree under way: listed or not yet, with some of its entries handed out and,
-/// of those, some emitted.
+/// A directory of the tree under way. It tracks its listing, the entries handed out, and the entries emitted.
 ///
-/// Its children hold it, and it holds those of its children that are under way, until they are
-/// emitted. Names and position never change once its unit is handed out, and may be read on any
-/// thread; all else belongs to the plan, under the run's lock.
+/// Its children hold a reference to it, and it holds its children under way until they are emitted. Names and
+/// position do not change after the unit is handed out, so any thread may read them. All other state belongs to the
+/// plan, under the run's lock.
 final class Directory: WorkUnit, @unchecked Sendable {
     let parent: Directory?
     let depth: Int
     let indexInParent: Int
     private let nameInParent: Range<Int>
-    /// Whether the user wrote the slash at its end, which has the kernel follow a link.
+    /// Whether the user wrote a trailing slash, which makes the kernel follow a link.
     private let keepsSlash: Bool
-    /// The path with its slash, kept where it is short: a deep tree of long names would otherwise take
-    /// the square of its depth.
+    /// The path with a trailing slash, stored if it is short. Storing long paths would take memory quadratic in the
+    /// depth of the tree.
     private let shortPrefix: Bytes?
     private static let shortLimit = 1024
 
-    /// What `perform` found, until the plan takes it over.
+    /// The result of `perform`, until the plan takes it.
     private var found: Result<Listing, SystemError>?
 
     private(set) var listing = Listing()
     /// The children under way, from the first one not emitted to the last one handed out.
     private var children = Fifo<WorkUnit>()
 
-    /// How many entries were handed out.
+    /// The number of entries handed out.
     private(set) var issued = 0
     var isIssued: Bool { issued == listing.entries.count }
     var firstChild: WorkUnit? { children.first }
 
-    /// The directory that stands above every path that the user named.
+    /// The parent of all paths that the user named.
     init(roots: Listing) {
         parent = nil
         depth = 0
@@ -43,7 +42,7 @@ final class Directory: WorkUnit, @unchecked Sendable {
         isDone = true
     }
 
-    /// The child of `parent` at its entry `index`.
+    /// Creates the child of `parent` at entry `index`.
     init(in parent: Directory, at index: Int, keepsSlash: Bool) {
         let entry = parent.listing.entries[index]
         self.parent = parent
@@ -58,7 +57,7 @@ final class Directory: WorkUnit, @unchecked Sendable {
         }
     }
 
-    /// The path, with a slash at its end.
+    /// The path with a trailing slash.
     private var prefix: Bytes {
         if let shortPrefix { return shortPrefix }
         var names: [ArraySlice<UInt8>] = []
@@ -70,14 +69,14 @@ final class Directory: WorkUnit, @unchecked Sendable {
         return names.reversed().reduce(into: node.shortPrefix ?? []) { $0 += $1 }
     }
 
-    /// The path, as a message shows it and as the kernel takes it.
+    /// The path, for messages and system calls.
     var path: Bytes {
         var path = prefix
         if !keepsSlash, path.count > 1 { path.removeLast() }
         return path
     }
 
-    /// The path of the entry with that name.
+    /// Returns the path of the entry with that name.
     func path(of name: Range<Int>) -> Bytes {
         prefix + listing.names[name]
     }
@@ -88,9 +87,9 @@ final class Directory: WorkUnit, @unchecked Sendable {
 
     // MARK: For the plan, under the lock
 
-    /// Takes over what `perform` found.
+    /// Takes the result of `perform`.
     ///
-    /// - Returns: Why there is no listing, if there is none.
+    /// - Returns: The error, if there is no listing.
     func takeListing() -> SystemError? {
         defer { found = nil }
         switch found {
@@ -101,14 +100,14 @@ final class Directory: WorkUnit, @unchecked Sendable {
         return nil
     }
 
-    /// Notes that the next entry was handed out as `unit`.
+    /// Records that the next entry was handed out as `unit`.
     func issue(_ unit: WorkUnit) {
         children.append(unit)
         issued += 1
     }
 
-    /// Notes that the first child under way was emitted, and lets go of it; after the last one, of the
-    /// names too, which nobody reads any more.
+    /// Records that the first child under way was emitted, and releases it. After the last child the names are
+    /// released too.
     func emit() {
         children.popFirst()
         if issued - children.count == listing.entries.count {
@@ -117,14 +116,13 @@ final class Directory: WorkUnit, @unchecked Sendable {
         }
     }
 
-    /// Whether this directory's entries come before those of `other`, which is another one, that
-    /// neither of them has handed out yet.
+    /// Returns whether the remaining entries of this directory come before those of `other`.
     func precedes(_ other: Directory) -> Bool {
         var left = self
         var right = other
         while left.depth > right.depth, let parent = left.parent { left = parent }
         while right.depth > left.depth, let parent = right.parent { right = parent }
-        // A directory above another was past it when it handed it out.
+        // A directory handed out its descendant earlier, so its remaining entries come later.
         if left === right { return depth > other.depth }
         while let above = left.parent, let beside = right.parent, above !== beside {
             left = above

@@ -1,13 +1,13 @@
-/// A file or directory that could not be read, and why.
+/// A file or directory that could not be read, with the reason.
 struct Failure: Error {
     var path: Bytes
-    /// The `errno` of the call that failed, or `specialFile`.
+    /// The `errno` of the failed call, or one of the values below.
     var number: Int32
 
-    /// A file that the user named and that is neither a file to read nor a directory.
+    /// The user named a file that is neither regular nor a directory.
     static let specialFile: Int32 = -1
 
-    /// A symbolic link to a directory that the user named without a slash.
+    /// The user named a symbolic link to a directory without a trailing slash.
     static let linkedDirectory: Int32 = -2
 
     var sentence: String {
@@ -19,23 +19,24 @@ struct Failure: Error {
     }
 }
 
-/// The failures of a run: the first ones in full, the rest as a count, so that memory stays bounded.
+/// The failures of a run. Only the first ones are kept in full, so that memory stays bounded.
 struct FailureList {
     static let capacity = 10_000
 
-    /// How many are kept: all of them where something follows from each.
+    /// The number of failures to keep.
     var capacity = FailureList.capacity
     private(set) var kept: [Failure] = []
     private(set) var count = 0
 
-    /// Adds a failure, unless it is the process's own shortage: that one ends the command, and blames no file.
+    /// Adds a failure, unless it is a shortage of this process. A shortage ends the command and is no failure of the
+    /// file.
     mutating func append(_ failure: Failure) {
         if Descriptors.isShortage(failure.number) { return }
         count += 1
         if kept.count < capacity { kept.append(failure) }
     }
 
-    /// One line for each, in the order of their paths.
+    /// Prints a line for each failure, sorted by path.
     func report() {
         for failure in kept.sorted(by: { $0.path.lexicographicallyPrecedes($1.path) }) {
             StandardError.say(failure.path, failure.sentence)

@@ -1,3 +1,5 @@
+// Owns the reading and hashing of files. Workers call it from any number of threads. It never prints a result.
+
 internal import CFileReading
 internal import Glibc
 internal import Synchronization
@@ -9,19 +11,18 @@ protocol StreamingHash: SendableMetatype {
     consuming func digest() -> Digest
 }
 
-/// Reads files piece by piece, for as many threads as like to, and counts what was read.
+/// Reads and hashes files piece by piece on any number of threads, and counts them.
 ///
-/// A piece that the page cache holds is read as it is. One that a disk has to deliver is read within
-/// the engine's `blocking`, so that the CPU does not wait too.
+/// A piece in the page cache is read directly. A piece that must come from the disk is read inside the engine's
+/// `blocking`, so that the CPU can do other work.
 final class FileReader: Sendable {
-    /// What a symbolic link at a path's end means.
+    /// The treatment of a symbolic link at the end of a path.
     enum Links { case refused, followed }
 
-    /// Small enough for a core's own cache, large enough to make the calls cheap.
+    /// The size of a piece: it fits into a core's cache, and system calls remain cheap.
     static let pieceSize = 128 * 1024
 
-    /// How many reads at a time may have another thread take their place: as deep a queue as a disk makes use
-    /// of, and not a thread for each file under way.
+    /// The largest number of blocking reads that a spare may replace: the useful queue depth of a disk.
     static let mostReplaced = 12
 
     let stop = StopFlag()
@@ -31,7 +32,7 @@ final class FileReader: Sendable {
     private let damage = Mutex<[Bytes]>([])
     private let engine: any Engine
     private let hash: any StreamingHash.Type
-    /// For a list to check, whose lines say themselves what made them.
+    /// The hashes for checking a list, whose lines name their algorithm.
     private let others: [Algorithm: any StreamingHash.Type]
     /// The files under a path that are read.
     let selection: Selection
@@ -49,25 +50,26 @@ final class FileReader: Sendable {
         self.hash = hash
     }
 
-    /// How many files were read to their end so far.
+    /// The number of files that were read completely.
     var files: Int { fileTally.load(ordering: .relaxed) }
 
-    /// How many bytes were read so far.
+    /// The number of bytes that were read.
     var bytes: Int { byteTally.load(ordering: .relaxed) }
 
-    /// The files whose content has changed although nobody wrote to them, by what the cache knows.
+    /// The files whose content has changed without a write, according to the cache.
     var damaged: [Bytes] { damage.withLock { $0 } }
 
-    /// The digest of a regular file, or why there is none: `ECANCELED` after a stop.
+    /// Returns the digest of a regular file, or an error: `ECANCELED` after a stop.
     ///
     /// - Parameters:
-    ///   - algorithm: Which one; nil for the one that this reader is for.
-    ///   - isOver: Asked before each piece: true is a stop of this file alone.
+    ///   - algorithm: The algorithm; nil for that of the reader.
+    ///   - isOver: Asked before each piece. True stops the reading of this file.
     func digest(
         _ path: Bytes, links: Links, _ algorithm: Algorithm? = nil, until isOver: () -> Bool = { false }
     ) -> Result<Digest, SystemError> {
         if let cache, links == .refused {
-            // Without opening it: a file that has not changed costs a stat. Too long a path is opened step by step below.
+            // The file is not opened: an unchanged file costs one stat. Paths that are too long are opened step by
+            // step below.
             var status = stat()
             if path.withCString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
                 case .current(let digest) = cache.find(status)
@@ -99,20 +101,20 @@ final class FileReader: Sendable {
     private func note(_ digest: Digest, of path: Bytes, _ status: stat, in cache: DigestCache) {
         var before: DigestCache.Entry?
         switch cache.find(status) {
-        // A second name of a file that is in the cache, or a link to one.
+        // The file is in the cache under another name or through a link.
         case .current(let known) where known == digest: return
         case .current: before = nil
         case .stale(let entry): before = entry
         }
         if DigestCache.isDamage(status, digest, before: before) {
-            // What was known stays known: the damage is no update.
+            // The old entry stays in the cache, because the damage is no valid change.
             damage.withLock { $0.append(path) }
         } else {
             cache.add(status, digest)
         }
     }
 
-    /// The digest of what standard input holds up to its end.
+    /// Returns the digest of standard input up to its end.
     func digestOfStandardInput(_ algorithm: Algorithm? = nil) -> Result<Digest, SystemError> {
         digest(of: STDIN_FILENO, algorithm) { false }
     }
@@ -147,20 +149,20 @@ final class FileReader: Sendable {
         return .failure(SystemError(number: ECANCELED))
     }
 
-    /// As read(2).
+    /// Reads like read(2).
     private func read(_ descriptor: Int32, into piece: UnsafeMutableRawBufferPointer) -> Int {
         let cached = read_without_waiting(descriptor, piece.baseAddress, piece.count)
         if cached >= 0 { return cached }
-        // A container may refuse the call with any error; read(2) has the last word.
+        // A container may reject the call with any error, so read(2) decides.
         return errno == EAGAIN ? waitingRead(descriptor, into: piece) : Glibc.read(descriptor, piece.baseAddress, piece.count)
     }
 
-    /// As read(2), of what has to be waited for.
+    /// Reads like read(2) when the data is not available yet.
     private func waitingRead(_ descriptor: Int32, into piece: UnsafeMutableRawBufferPointer) -> Int {
         var number: Int32 = 0
         func wait() -> Int {
             var count = Glibc.read(descriptor, piece.baseAddress, piece.count)
-            // Whoever started this process may have made the pipe one that does not wait.
+            // The parent process may have made the pipe non-blocking.
             while count < 0, errno == EAGAIN, !stop.isSet {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 poll(&ready, 1, 50)
@@ -177,7 +179,7 @@ final class FileReader: Sendable {
     }
 }
 
-/// Room for a bounded number of holders, for those who can do without.
+/// A bounded number of slots, which callers take if one is free.
 final class Slots: Sendable {
     private let free: Atomic<Int>
 
@@ -185,7 +187,7 @@ final class Slots: Sendable {
         free = Atomic(count)
     }
 
-    /// Takes a slot where there is one. Relaxed: a count, with which nothing is published.
+    /// Takes a slot if one is free. Relaxed: a count that publishes no data.
     func take() -> Bool {
         var seen = free.load(ordering: .relaxed)
         while seen > 0 {
@@ -200,17 +202,17 @@ final class Slots: Sendable {
     func giveBack() { free.add(1, ordering: .relaxed) }
 }
 
-/// Asks every worker to stop at the next opportunity. Set once.
+/// A request to all workers to stop soon. It is set once.
 final class StopFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 
-    /// Relaxed: a hint that is read again and again; nothing is published with it.
+    /// Relaxed: a hint that is read repeatedly and publishes no data.
     var isSet: Bool { flag.load(ordering: .relaxed) }
 
     func set() { flag.store(true, ordering: .relaxed) }
 }
 
-/// Room for one piece of a file. Held by one thread at a time, or by nobody in `spare`.
+/// The buffer for a piece of a file. One thread at a time holds it, or it is in `spare`.
 private final class Piece: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
 

@@ -2,9 +2,9 @@
 internal import CCrypto
 internal import CXXHash
 
-/// SHA-256 and SHA-512 as libcrypto has them, which uses the CPU's own instructions where there are any.
+/// SHA-256 and SHA-512 from libcrypto, which uses the CPU's instructions for them.
 ///
-/// The state is the library's, for the time of one file; what the digest is comes from where all files take it.
+/// The library's state exists for one file. The algorithm object is shared by all files.
 private final class CryptoState {
     private let place: OpaquePointer
 
@@ -32,8 +32,8 @@ private final class CryptoState {
     }
 }
 
-/// What libcrypto is asked for once. Its configuration file is not read: nobody should change what a checksum is. Nor does
-/// it clean up at the process's exit, beside which files that are stuck may still be hashed.
+/// The shared algorithm objects of libcrypto. Its configuration file is not read, so that it cannot change a
+/// checksum. The library does not clean up at exit, because workers may still hash then.
 private enum CryptoKind {
     nonisolated(unsafe) static let sha256 = fetched("SHA2-256")
     nonisolated(unsafe) static let sha512 = fetched("SHA2-512")
@@ -74,9 +74,9 @@ struct SHA1Stream: StreamingHash {
     consuming func digest() -> Digest { state.digest(.sha1) }
 }
 
-/// XXH3 with 64 bits, of libxxhash: many times as fast, and no proof against who means to deceive.
+/// XXH3 with 64 bits, from libxxhash. It is much faster, but does not protect against deliberate changes.
 struct XXH3Stream: StreamingHash {
-    /// The library's state, for the time of one file.
+    /// The library's state for one file.
     private final class State {
         let place: OpaquePointer
 

@@ -1,16 +1,16 @@
-/// Lines of JSON, one object each, for programs that read what this one prints.
+/// Writes results as lines of JSON, one object for each.
 enum JSONLine {
-    /// A file that was read.
+    /// Appends the line of a file that was read.
     static func file(_ name: Bytes, _ digest: Digest, to output: inout Bytes) {
         write([("algorithm", digest.algorithm.rawValue), ("digest", hexadecimal(digest))], of: name, to: &output)
     }
 
-    /// A file that could not be read.
+    /// Appends the line of a file that could not be read.
     static func failure(_ name: Bytes, _ sentence: String, to output: inout Bytes) {
         write([("error", sentence)], of: name, to: &output)
     }
 
-    /// The result of a check or an audit; of a changed file with the digest of the list and the one found.
+    /// Appends the result of a check or an audit. A changed file has the digest of the list and the current one.
     static func verdict(
         _ verdict: String, of name: Bytes, before: Bytes? = nil, expected: Digest? = nil, found: Digest? = nil,
         to output: inout Bytes
@@ -46,7 +46,7 @@ enum JSONLine {
         output += Bytes(ascii: "}\n")
     }
 
-    /// A name that is no UTF-8 stands there twice: as it may be shown, and in hexadecimal digits as it is.
+    /// Appends a name. If it is not UTF-8, it appears twice: in displayable form and in hexadecimal digits.
     private static func write(_ name: Bytes, as key: String, to output: inout Bytes) {
         output += Bytes(ascii: "\"\(key)\":")
         let shown = Bytes(String(decoding: name, as: UTF8.self).utf8)

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// Reads a file line by line, in bounded memory but for the length of a line.
+/// Reads a file line by line. Memory use depends only on the length of a line.
 final class LineReader {
     private let descriptor: Int32
     private var buffer = Bytes()
     private var position = 0
     private var isAtEnd = false
 
-    /// Takes over the descriptor, which must be open.
+    /// Takes ownership of an open descriptor.
     init(descriptor: Int32) {
         self.descriptor = descriptor
     }
@@ -16,7 +16,7 @@ final class LineReader {
         close(descriptor)
     }
 
-    /// The next line without its line feed, nor a carriage return before it; nil after the last one.
+    /// Returns the next line without its line feed and a carriage return before it; nil at the end.
     func next() -> Result<Bytes?, SystemError> {
         var scanned = position
         while true {

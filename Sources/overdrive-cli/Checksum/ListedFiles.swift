@@ -1,17 +1,17 @@
-/// The names and digests of a list, found by name: about 20 bytes a file beside the name and the digest.
+/// The names and digests of a list, in a hash table. A file takes about 20 bytes besides its name and digest.
 struct ListedFiles {
-    /// All digests are of one algorithm.
+    /// The algorithm of all digests.
     private(set) var algorithm: Algorithm?
     private(set) var count = 0
     private var names = Bytes()
-    /// Where each name ends.
+    /// The end offset of each name.
     private var ends: [Int] = []
     private var digests = Bytes()
     private var isMet: [Bool] = []
-    /// Places of files plus one, by the hash of the name; 0 is free. At most half of the table is in use.
+    /// File indices plus one, by the hash of the name; 0 is free. At most half of the table is in use.
     private var table = [UInt32](repeating: 0, count: 1024)
 
-    /// Adds a file; of a name that is there already the new digest counts. False for a digest of another algorithm.
+    /// Adds a file; a repeated name gets the new digest. Returns false for a digest of another algorithm.
     mutating func add(_ name: Bytes, _ digest: Digest) -> Bool {
         guard algorithm == nil || algorithm == digest.algorithm else { return false }
         algorithm = digest.algorithm
@@ -47,12 +47,12 @@ struct ListedFiles {
 
     mutating func meet(_ place: Int) { isMet[place] = true }
 
-    /// The files that were not met.
+    /// The indices of files that were not found in the tree.
     var unmet: some Sequence<Int> { (0..<count).lazy.filter { !isMet[$0] } }
 
     private func range(_ place: Int) -> Range<Int> { (place == 0 ? 0 : ends[place - 1])..<ends[place] }
 
-    /// The slot that holds `name`, or the free one where it belongs.
+    /// Returns the slot that contains `name`, or the free slot for it.
     private func slot(of name: Bytes) -> Int {
         var hasher = Hasher()
         name.withUnsafeBytes { hasher.combine(bytes: $0) }

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// The regular files and directories in one directory, in the order of their paths.
+/// The regular files and directories in one directory, sorted by path.
 ///
-/// A directory's name carries a slash at its end. So the names of a path, one after another, are the
-/// path; and comparing names byte by byte compares whole paths, as the slash takes part.
+/// A directory's name has a trailing slash. The concatenation of names is therefore the path, and a comparison of
+/// names byte by byte is a comparison of paths.
 struct Listing: Sendable {
     enum Kind: UInt8 {
         case file, directory
-        /// A symbolic link to a file, or standard input, which are read only where the user named them.
+        /// A symbolic link to a file, or standard input. They are read only if the user named them.
         case linkedFile, standardInput
     }
 
@@ -16,14 +16,14 @@ struct Listing: Sendable {
         var length: UInt32
         var kind: Kind
 
-        /// Where the name stands in `names`.
+        /// The range of the name in `names`.
         var range: Range<Int> { Int(offset)..<Int(offset) + Int(length) }
     }
 
     private(set) var names = Bytes()
     private(set) var entries: [Entry] = []
 
-    /// The name of an entry, with its slash.
+    /// Returns the name of an entry, with its slash.
     func name(of entry: Entry) -> ArraySlice<UInt8> {
         names[entry.range]
     }
@@ -37,7 +37,7 @@ struct Listing: Sendable {
         )
     }
 
-    /// Brings the entries into the order of their paths.
+    /// Sorts the entries by path.
     mutating func sort() {
         let names = names
         names.withUnsafeBytes { bytes in
@@ -52,8 +52,8 @@ struct Listing: Sendable {
 
     /// Reads and closes a directory.
     ///
-    /// - Returns: The sorted listing, or the `errno` that says why there is none. Symbolic links and special
-    ///   files are left out, as `find -type f` leaves them out.
+    /// - Returns: The sorted listing, or the error. Symbolic links and special files are left out, as in `find -type
+    ///   f`.
     static func read(_ path: Bytes, _ selection: Selection = Selection()) -> Result<Listing, SystemError> {
         let descriptor = Descriptors.open(path, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return .failure(SystemError(number: errno)) }
@@ -91,7 +91,7 @@ struct Listing: Sendable {
         if type == Int(DT_DIR) { return append(bytes, kind: .directory) }
         if type == Int(DT_REG), !selection.hasSizes { return append(bytes, kind: .file) }
         guard type == Int(DT_REG) || type == Int(DT_UNKNOWN) else { return }
-        // Some file systems leave the kind to stat. A name that is gone by now was never there.
+        // Some file systems do not report the kind, so stat is needed. A name that no longer exists is left out.
         var status = stat()
         guard fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0, let kind = Kind(mode: status.st_mode) else {
             return
@@ -102,7 +102,7 @@ struct Listing: Sendable {
 }
 
 extension Listing.Kind {
-    /// The kind that a file's mode tells, nil for links and special files.
+    /// Creates the kind from a file's mode; nil for links and special files.
     init?(mode: mode_t) {
         switch mode & S_IFMT {
         case S_IFREG: self = .file
@@ -112,7 +112,7 @@ extension Listing.Kind {
     }
 }
 
-/// An error number of the system's.
+/// An error number of the system.
 struct SystemError: Error, CustomStringConvertible {
     var number: Int32
 

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Opens paths of any length: the kernel takes 4095 bytes at a time.
+/// Opens paths of any length, although the kernel accepts at most 4095 bytes in a call.
 enum LongPath {
-    /// What the kernel takes in one call, without the zero at the end.
+    /// The largest length of a path in one call, without the terminating zero.
     static let limit = Int(PATH_MAX) - 1
 
-    /// As open(2): a descriptor, or -1 and `errno`.
+    /// Opens a path like open(2): returns a descriptor; or -1, with the reason in `errno`.
     static func open(_ path: Bytes, flags: Int32) -> Int32 {
         let direct = path.withCString { Glibc.open($0, flags) }
         guard direct < 0, errno == ENAMETOOLONG, path.count > limit else { return direct }
@@ -14,7 +14,7 @@ enum LongPath {
         var directory = AT_FDCWD
         defer { if directory >= 0 { keepingErrno { close(directory) } } }
         while rest.count > limit {
-            // Down to the last directory that one call can name.
+            // Open the deepest directory that one call can name, and continue from there.
             guard let slash = rest.prefix(limit).lastIndex(of: .slash), slash > rest.startIndex else {
                 errno = ENAMETOOLONG
                 return -1

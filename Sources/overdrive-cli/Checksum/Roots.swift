@@ -1,18 +1,17 @@
 internal import Glibc
 
-/// The paths that the user named, ready for the walk: in order, each file once.
+/// The paths that the user named, sorted and without duplicates.
 struct Roots {
     private(set) var listing = Listing()
-    /// The entries whose path the user ended with a slash.
+    /// The entries whose paths have a trailing slash.
     private(set) var followed: Set<Int> = []
-    /// All of them: the paths are in memory anyhow.
+    /// All failures are kept, because the paths are in memory anyway.
     private(set) var failures = FailureList(capacity: .max)
 
-    /// The path that stands for standard input.
+    /// The path that represents standard input.
     static let standardInput = Bytes(ascii: "-")
 
-    /// Looks at each path once. A path under another one of `paths` is left out, as its files are met
-    /// there.
+    /// Examines each path once. A path below another one of `paths` is left out, because the walk finds its files.
     init(_ paths: [Bytes]) {
         var kinds: [Bytes: Listing.Kind] = [:]
         for path in Set(paths) {
@@ -35,7 +34,8 @@ struct Roots {
                 failures.append(Failure(path: path, number: Failure.linkedDirectory))
             case let kind?: kinds[path] = isLink ? .linkedFile : kind
             case nil:
-                // Not opened: a FIFO would wait for its writer, and a terminal for somebody to type.
+                // The file is not opened: a FIFO would block until it has a writer, and a terminal until there is
+                // input.
                 failures.append(Failure(path: path, number: Failure.specialFile))
             }
         }
@@ -53,8 +53,8 @@ struct Roots {
         }
     }
 
-    /// Whether the walk of one of `directories` comes by `path`: it is written as that directory's
-    /// path and more, and the way down leads over directories only, by their own names.
+    /// Returns whether the walk of one of `directories` reaches `path`. The directory's path must be a prefix, and
+    /// all components in between must be plain directories.
     private static func isCovered(_ path: Bytes, by directories: Set<Bytes>) -> Bool {
         var isPlain = true
         var name = path.count
@@ -69,7 +69,7 @@ struct Roots {
         return false
     }
 
-    /// A directory written with its slash is the same as without, where it is not a link.
+    /// Returns whether a path with a trailing slash is covered without the slash. The two differ only for a link.
     private static func isCoveredAsDirectory(_ path: Bytes, by directories: Set<Bytes>) -> Bool {
         let bare = Bytes(path.dropLast())
         guard !bare.isEmpty, isDirectory(bare) else { return false }

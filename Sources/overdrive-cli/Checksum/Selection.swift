@@ -1,19 +1,19 @@
 internal import Glibc
 
-/// The files and directories under a path that are read: all of them, but for names and sizes that the user excludes.
+/// Selects the files and directories under a path by name and size.
 ///
 /// A path that the user named is always read.
 struct Selection: Sendable {
-    /// Patterns as the shell has them. One with a slash is matched against the path, any other against the name.
+    /// Shell patterns. A pattern with a slash is matched against the path, any other against the name.
     var excluded: [Bytes] = []
-    /// Smaller files are passed over.
+    /// The smallest size of a selected file in bytes.
     var leastSize = 0
-    /// Larger files are passed over.
+    /// The largest size of a selected file in bytes.
     var mostSize = Int.max
 
     var hasSizes: Bool { leastSize > 0 || mostSize < Int.max }
 
-    /// Whether the entry `name` of `directory` is excluded by a pattern.
+    /// Returns whether a pattern excludes the entry `name` of `directory`.
     func excludes(_ name: Bytes, in directory: Bytes) -> Bool {
         excluded.contains { pattern in
             var text = name
@@ -24,7 +24,7 @@ struct Selection: Sendable {
         }
     }
 
-    /// Whether a pattern excludes the file at `path`, or a directory above it.
+    /// Returns whether a pattern excludes the file at `path` or a directory above it.
     func excludes(path: Bytes) -> Bool {
         guard !excluded.isEmpty else { return false }
         var start = 0
@@ -38,7 +38,7 @@ struct Selection: Sendable {
 
     func takes(size: Int) -> Bool { (leastSize...mostSize).contains(size) }
 
-    /// The part of a journal's job name that tells this selection from others; empty for all files.
+    /// The part of a journal's job name that identifies this selection; empty for all files.
     var mark: String {
         var words = excluded.map { "--exclude=\(RawArgument.text(for: $0)) " }
         if leastSize > 0 { words.append("--min-size=\(leastSize) ") }

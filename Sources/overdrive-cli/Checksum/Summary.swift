@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// What a run did, in figures.
+/// The figures of a run.
 struct Summary {
     var files: Int
     var bytes: Int
     var seconds: Double
 
-    /// All of it in a few words.
+    /// The figures in one sentence.
     var sentence: String {
         "\(Quantity.count(files)) files, \(Quantity.bytes(Double(bytes))) in \(Quantity.seconds(seconds)), \(rate)"
     }
@@ -15,7 +15,7 @@ struct Summary {
         "\(Quantity.bytes(Double(bytes) / max(seconds, 1e-9)))/s"
     }
 
-    /// Prints the figures and those of the engine on standard error, one to a line.
+    /// Prints the figures of the run and the engine to standard error, one on a line.
     func printTable(engine: any Engine, peakHeld: Int) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

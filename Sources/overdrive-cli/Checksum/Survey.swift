@@ -1,10 +1,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// Counts what there is to do, beside the job itself, so that a progress bar knows the end.
+/// Counts files and bytes concurrently with the job, so that the progress bar knows the total.
 ///
-/// One directory at a time, each as a closure of its own on the job's engine: the job goes on
-/// meanwhile.
+/// It visits one directory at a time, each in a closure on the job's engine, so that the job can continue.
 final class Survey: Sendable {
     private let waiting: Mutex<[Bytes]>
     private let files = Atomic<Int>(0)
@@ -32,14 +31,14 @@ final class Survey: Sendable {
         bytes.store(byteCount, ordering: .relaxed)
     }
 
-    /// The sums, once every directory was seen.
+    /// The sums, once all directories were visited; nil before.
     var total: (files: Int, bytes: Int)? {
-        // Acquire: pairs with the release in `step`, so that the sums are whole.
+        // Acquire: pairs with the release in `step`, so that the sums are complete.
         guard isComplete.load(ordering: .acquiring) else { return nil }
         return (files.load(ordering: .relaxed), bytes.load(ordering: .relaxed))
     }
 
-    /// Starts counting; ends by itself, or soon after `stop` is set.
+    /// Starts counting. It ends after the last directory, or soon after `stop` is set.
     func start(on engine: any Engine, until stop: StopFlag) {
         engine.submit { self.step(on: engine, until: stop) }
     }

@@ -1,17 +1,17 @@
-/// Goes through directory trees in the order of their paths, with many directories and files under
-/// way at once.
+/// Walks directory trees in the order of their paths, with many directories and files under way at once.
 ///
-/// The next unit is always the first one in order that nobody works on yet. So what is under way stays
-/// close together, and so does what is done and waits for something before it: memory follows the
-/// number of units under way and the largest directories, not the size of the tree.
+/// The next unit is always the first one in order that no worker has. Units under way, and results that wait for an
+/// earlier one, thus stay close together. Memory depends on their number and on the largest directories, not on the
+/// size of the tree.
 final class TreePlan: Plan {
-    /// How many results may wait for an earlier one before only that one's way is cleared.
+    /// The number of results that may wait for an earlier one. Beyond it, only units that come before them are handed
+    /// out.
     static let heldLimit = 8192
 
     private let root: Directory
-    /// Directories with entries to hand out; the first one in order stands last.
+    /// The directories with entries to hand out. The first one in order is the last element.
     private var open: [Directory]
-    /// Where emission stands: at this directory's first entry that is not emitted.
+    /// The directory with the first entry that is not emitted.
     private var frontier: Directory
     private var held = 0
 
@@ -19,11 +19,11 @@ final class TreePlan: Plan {
     private(set) var peakHeld = 0
     private(set) var directoryCount = 0
     private let followedRoots: Set<Int>
-    /// Whether results, and failures among them, are JSON.
+    /// Whether results and failures are printed as JSON.
     private let json: Bool
     private let style: ChecksumLine.Style
 
-    /// - Parameter mostFailures: How many failures are kept by their names.
+    /// - Parameter mostFailures: The number of failures that are kept with their names.
     init(
         _ roots: Roots, json: Bool = false, style: ChecksumLine.Style = .init(), mostFailures: Int = FailureList.capacity
     ) {
@@ -84,11 +84,11 @@ final class TreePlan: Plan {
         advance(into: &output)
     }
 
-    /// Moves the frontier over all that is done.
+    /// Emits all results that are next in order.
     private func advance(into output: inout Bytes) {
         while frontier.isDone {
             if frontier.listing.entries.isEmpty {
-                // Empty, unreadable, or emitted to its end.
+                // The directory is empty, unreadable, or emitted completely.
                 guard let parent = frontier.parent else { return }
                 frontier = parent
                 parent.emit()
@@ -130,7 +130,7 @@ final class FileUnit: WorkUnit, @unchecked Sendable {
     private let kind: Listing.Kind
     private let json: Bool
     private let style: ChecksumLine.Style
-    /// The file's line, once `perform` is through.
+    /// The file's line, after `perform`.
     private(set) var outcome: Result<Bytes, Failure> = .success([])
 
     init(in directory: Directory, _ entry: Listing.Entry, json: Bool, style: ChecksumLine.Style) {

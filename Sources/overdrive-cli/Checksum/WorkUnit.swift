@@ -1,34 +1,32 @@
-/// One piece of a checksum run: a directory to list or a file to read.
+/// A piece of a checksum run: a directory to list or a file to read.
 ///
-/// A unit belongs to its plan, under the run's lock, but for the time of its `perform`, when it
-/// belongs to the worker that runs it; the engine's submission and the lock's next holder carry it
-/// over. That is why it may say that it is `Sendable`.
+/// A unit belongs to its plan, under the run's lock. During `perform` it belongs to the worker that runs it. The
+/// engine's submission and the lock transfer it, which justifies `Sendable`.
 class WorkUnit: @unchecked Sendable {
-    /// Set by the plan, under the lock, when the unit came back.
+    /// Whether the unit has returned. The plan sets it under the lock.
     final var isDone = false
 
-    /// Does the work, on one of the engine's threads, outside the lock.
+    /// Does the work on a thread of the engine, without the lock.
     func perform(with reader: FileReader) {}
 }
 
-/// Decides what is to be done next, and puts what is done in order. Every call is made under the
-/// run's lock.
+/// Decides the next unit and puts results in order. All calls are made under the run's lock.
 protocol Plan: AnyObject, SendableMetatype {
-    /// Appends to `output` what comes before all results.
+    /// Appends the text before all results to `output`.
     func begin(into output: inout Bytes)
 
-    /// The next unit that may start, or nil when there is none for now.
+    /// Returns the next unit that may start; nil if there is none now.
     func next() -> WorkUnit?
 
-    /// Takes back a unit after its `perform`, and appends to `output` what is now next in order.
+    /// Takes a unit after its `perform`, and appends the results that are next in order to `output`.
     func finish(_ unit: WorkUnit, into output: inout Bytes)
 
-    /// Whether every unit was handed out and came back.
+    /// Whether all units were handed out and have returned.
     var isFinished: Bool { get }
 
     var failures: FailureList { get }
 
-    /// The most results that ever waited for an earlier one.
+    /// The largest number of results that waited for an earlier one.
     var peakHeld: Int { get }
 }
 

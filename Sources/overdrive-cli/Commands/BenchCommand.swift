@@ -73,12 +73,13 @@ struct BenchCommand: ParsableCommand {
     private func measure() throws(SchedulerError) -> BenchReport {
         let contenders = try Contenders(workers: workers ?? Settings.workers, closures: closures)
         let before = BenchReport.load
-        // First, because libdispatch's threads would be busy ending five seconds after their last work.
+        // This measurement comes first, because libdispatch's threads end five seconds after their last work and
+        // would disturb it.
         let idle = only == nil ? Fact.idle(contenders) : []
         var samples = chosen.map { _ in (overdrive: Samples(), dispatch: Samples()) }
         for round in 0..<rounds {
             for (index, comparison) in chosen.enumerated() where round % comparison.everyNth == 0 {
-                // Who goes first changes with every round.
+                // The order alternates from round to round.
                 let order: [Bool] = round % 2 == 0 ? [true, false] : [false, true]
                 for ours in order {
                     if ours {

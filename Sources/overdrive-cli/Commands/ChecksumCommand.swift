@@ -167,7 +167,7 @@ struct ChecksumCommand: ParsableCommand {
     }
 
     func run() throws {
-        // Not in `validate`, which would hide what is wrong with an unknown option.
+        // This check is not in `validate`, which would hide errors about unknown options.
         if cache != nil, batch.journal != nil || check {
             throw ValidationError("--cache cannot be combined with --journal or --check.")
         }
@@ -233,8 +233,8 @@ struct ChecksumCommand: ParsableCommand {
         throw ExitCode(status.rawValue)
     }
 
-    /// The arguments with `--check=LIST` as `--check LIST`, as the flag takes no value and a list is a path, `-j4` as
-    /// `-j 4`, and the joined letters of flags, such as `-cw`, apart.
+    /// Returns the arguments with `--check=LIST` as `--check LIST`, because the flag takes no value. `-j4` becomes `-j 4`.
+    /// Joined letters of flags, such as `-cw`, are separated.
     static func withSeparateValues(_ arguments: [String]) -> [String] {
         guard arguments.first == configuration.commandName else { return arguments }
         let options = arguments.prefix { $0 != "--" }
@@ -256,7 +256,7 @@ struct ChecksumCommand: ParsableCommand {
         Selection(excluded: exclude.map(\.bytes), leastSize: minSize?.bytes ?? 0, mostSize: maxSize?.bytes ?? .max)
     }
 
-    /// The lists that a tree is held against.
+    /// Reads the lists to which a tree is compared.
     private static func readLists(_ paths: [Bytes], _ selection: Selection) throws(BatchRefusal) -> Audit {
         var audit = Audit()
         for path in paths {
@@ -269,14 +269,14 @@ struct ChecksumCommand: ParsableCommand {
         return audit
     }
 
-    /// Nanoseconds since 1970, of the clock that marks files: it is behind the other one by up to a tick.
+    /// The time in nanoseconds since 1970, from the coarse clock that file systems use for timestamps.
     private static var now: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME_COARSE, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The paths that were written, and those of the list.
+    /// Returns the paths in the arguments and those of the list.
     private func allPaths(_ list: Bytes) -> [Bytes] {
         paths.map(\.bytes) + list.split(separator: 0).map { Bytes($0) }
     }
@@ -304,7 +304,7 @@ extension Algorithm: ExpressibleByArgument {
     static var allValueStrings: [String] { made.map(\.rawValue) }
 }
 
-/// A number of bytes, with or without a letter: K, M, G and T are powers of 1024.
+/// A number of bytes with an optional letter: K, M, G and T are powers of 1024.
 struct SizeArgument: ExpressibleByArgument {
     let bytes: Int
 

@@ -32,20 +32,20 @@ struct MergeCommand: ParsableCommand {
         }
     }
 
-    /// The name of `output` and `mark`, and of the name so much as a name may have.
+    /// Returns the name of a draft: `output`, shortened to the largest length of a name, and `mark`.
     private static func draft(for output: Bytes, mark: Bytes) -> Bytes {
         let start = output.lastIndex(of: .slash).map { $0 + 1 } ?? 0
         return output.prefix(start + max(0, Int(NAME_MAX) - mark.count)) + mark
     }
 
-    /// A file without a name in the directory of `path`; -1 if the file system has none.
+    /// Creates a file without a name in the directory of `path`; -1 if the file system does not support it.
     private static func nameless(beside path: Bytes) -> Int32 {
         let directory = path.lastIndex(of: .slash).map { Bytes(path[...$0]) } ?? Bytes(ascii: ".")
         return directory.withCString { nameless_file($0) }
     }
 
     private static func name(_ descriptor: Int32, _ path: Bytes) -> Bool {
-        _ = path.withCString { unlink($0) }  // Of an earlier process with this one's number.
+        _ = path.withCString { unlink($0) }  // A leftover of an earlier process with the same number.
         return path.withCString { linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, $0, AT_SYMLINK_FOLLOW) == 0 }
     }
 
@@ -63,8 +63,8 @@ struct MergeCommand: ParsableCommand {
         } catch {
             throw BatchRefusal(error.status, error.description)
         }
-        // Without a name until the end, if the file system can: a killed merge leaves nothing behind. Otherwise under a
-        // name that no other process has, on a file system that other machines share too.
+        // The draft has no name if the file system supports it, so that a killed merge leaves no file. Otherwise its
+        // name is unique among all machines.
         let draft = output.map { Self.draft(for: $0, mark: Bytes(ascii: ".partial-\(Host.current.name)-\(getpid())")) }
         var isWhole = false
         defer { if let draft, !isWhole { _ = draft.withCString { unlink($0) } } }

@@ -1,13 +1,12 @@
-/// Carries arguments that are not UTF-8 through a parser that knows only `String`.
+/// Passes arguments that are not UTF-8 through a parser that accepts only `String`.
 ///
-/// Each byte that is no part of valid UTF-8 becomes a scalar of its own at the very end of the last
-/// private-use plane, as do the bytes of arguments that hold such scalars to begin with; so every
-/// argument comes back as it was.
+/// Each byte outside valid UTF-8 becomes a scalar at the end of the last private-use plane. The same is done for
+/// bytes of arguments that already contain these scalars. Every argument can thus be restored.
 enum RawArgument {
     private static let base: UInt32 = 0x10_FF00
     private static let escapes = (base + 0x80)...(base + 0xFF)
 
-    /// The string that stands for `bytes`.
+    /// Returns the string that represents `bytes`.
     static func text(for bytes: Bytes) -> String {
         var scalars = String.UnicodeScalarView()
         var rest = bytes[...]
@@ -20,7 +19,7 @@ enum RawArgument {
                 scalars.append(scalar)
                 rest = rest.dropFirst(length)
             } else {
-                // A byte under 0x80 is always valid, so the sum is one of `escapes`.
+                // Bytes below 0x80 are always valid, so the sum is in `escapes`.
                 scalars.append(Unicode.Scalar(base + UInt32(first)) ?? "\u{FFFD}")
                 rest = rest.dropFirst()
             }
@@ -28,7 +27,7 @@ enum RawArgument {
         return String(scalars)
     }
 
-    /// The bytes that `text(for:)` was given.
+    /// Returns the bytes that were passed to `text(for:)`.
     static func bytes(for text: String) -> Bytes {
         var bytes = Bytes()
         for scalar in text.unicodeScalars {
@@ -41,7 +40,7 @@ enum RawArgument {
         return bytes
     }
 
-    /// This process's arguments without the program's name.
+    /// The process's arguments without the program's name.
     static var ofProcess: [String] {
         CommandLine.unsafeArgv.withMemoryRebound(to: UnsafeMutablePointer<CChar>?.self, capacity: 1) { argv in
             (1..<max(1, Int(CommandLine.argc))).compactMap { index in

@@ -166,7 +166,7 @@ struct RunCommand: ParsableCommand {
         try validateTogether()
     }
 
-    /// Refuses options that exclude each other.
+    /// Rejects combinations of options that exclude each other.
     private func validateTogether() throws {
         if joblog != nil, batch.processes != nil {
             throw ValidationError("--joblog cannot be combined with --processes: each process would write over the others' lines.")
@@ -197,7 +197,7 @@ struct RunCommand: ParsableCommand {
         return isPercent ? number / 100 * Double(Scheduler.shared.workerCount) : number
     }
 
-    /// How many commands run at a time.
+    /// The number of commands that run at a time.
     private var jobCount: Int {
         get throws {
             guard let jobs else { return Scheduler.shared.workerCount }
@@ -242,7 +242,7 @@ struct RunCommand: ParsableCommand {
                 throw .system(String(decoding: folder.bytes.printable, as: UTF8.self), "entering") as BatchRefusal
             }
             let isSplit = given.sources.count > 1 || maxArgs > 1 || colsep != nil || xargs
-            // The most places that the words can have: each place of an item takes its room.
+            // The largest number of placeholders in the words. Each occurrence of an item takes space.
             let opening = replace.flatMap { RawArgument.bytes(for: $0).first } ?? UInt8(ascii: "{")
             let places = max(1, words.joined().filter { $0 == opening }.count)
             var known: Manifest?
@@ -254,7 +254,7 @@ struct RunCommand: ParsableCommand {
             }
             var columns = max(maxArgs, given.sources.count, 1)
             if colsep != nil {
-                // Lines may have any number of columns: the journal's, where it has kept them.
+                // Lines may have any number of columns. The list in the journal is used if there is one.
                 let kept = try batch.directory.flatMap { directory in try Manifest.read("\(directory)/manifest") }
                 columns = try (kept ?? names()).lazy.map { ItemSources.values($0).count }.max() ?? 1
             }
@@ -275,7 +275,8 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// Whether commands begin before the last item is read. A journal, a shard, a report and a bar need the whole list.
+    /// Returns whether commands begin before the last item is read. A journal, a shard, a report and a bar need the
+    /// whole list.
     private func isStream(_ given: ItemSources) -> Bool {
         given.sources.isEmpty && items.map { $0.bytes == Roots.standardInput } ?? true && batch.journal == nil
             && batch.report == nil && batch.progress == .auto && maxArgs == 1 && colsep == nil && delimiter == nil && !xargs
@@ -300,7 +301,7 @@ struct RunCommand: ParsableCommand {
         return form
     }
 
-    /// A single word with blanks or a shell's characters is a line for a shell, unless a program has that name.
+    /// Rejects a single word with blanks or shell characters, unless a program has that name.
     private func refuseShellText(_ words: [Bytes]) throws(BatchRefusal) {
         let marks = Bytes(ascii: " \t\n|&;<>()$`\"'*?~")
         guard words.count == 1, words[0].contains(where: marks.contains),
@@ -310,14 +311,14 @@ struct RunCommand: ParsableCommand {
         throw BatchRefusal(.usage, "run: no shell runs the command, but its only word has shell characters. Write --shell \(text).")
     }
 
-    /// The names of items: each value, or the values of a row.
+    /// Returns the names of items: each value, or the values of a row.
     ///
-    /// - Parameter places: How often a command may have an item.
+    /// - Parameter places: The number of times that an item occurs in a command.
     private func names(_ given: ItemSources, isSplit: Bool, places: Int) throws(BatchRefusal) -> Manifest {
         var list = Manifest.Builder()
         var rows: [[Bytes]] = []
         if given.sources.isEmpty {
-            // A list may have millions of lines: they become no arrays unless a row takes several.
+            // A list may have millions of lines, so an array of each line is made only for rows of several values.
             var values: [Bytes] = []
             try eachLine(items?.bytes ?? Roots.standardInput) { line in
                 if noRunIfEmpty, line.isEmpty { return }
@@ -345,7 +346,7 @@ struct RunCommand: ParsableCommand {
         return Manifest(list)
     }
 
-    /// The lines of a file as an array, for a source that is combined with others.
+    /// Returns the lines of a file as an array, for a source that is combined with others.
     private func lines(_ path: Bytes) throws(BatchRefusal) -> [Bytes] {
         var list: [Bytes] = []
         try eachLine(path) { list.append(Bytes($0)) }
@@ -381,7 +382,7 @@ struct RunCommand: ParsableCommand {
     }
 }
 
-/// A time as `--time-limit` and `--delay` take it: seconds, or a number with s, m, h or d.
+/// A time for `--time-limit` and `--delay`: seconds, or a number with s, m, h or d.
 struct Seconds: ExpressibleByArgument, CustomStringConvertible {
     var count: Double
     var description: String { "\(count)" }

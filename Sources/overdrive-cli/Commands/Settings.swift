@@ -3,8 +3,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import OverdriveCore
 
-/// The environment variables that the scheduler reads, looked at before it does, so that a slip of the
-/// pen ends in a sentence.
+/// The environment variables of the scheduler. They are checked early, so that a wrong value causes a message.
 enum Settings {
     /// The number of workers that the user set.
     static var workers: Int? { value(of: "OVERDRIVE_WORKERS").flatMap { Int($0) } }
@@ -12,12 +11,12 @@ enum Settings {
     /// The placement that the user set.
     static var placement: String? { value(of: "OVERDRIVE_PLACEMENT") }
 
-    /// The same for a scheduler.
+    /// The placement for a scheduler.
     static var schedulerPlacement: Scheduler.Placement {
         placement.flatMap { Scheduler.Placement(name: $0) } ?? .automatic
     }
 
-    /// Finds what no scheduler could follow.
+    /// Rejects values that no scheduler accepts.
     static func validate() throws {
         if let workers = value(of: "OVERDRIVE_WORKERS"), !isWorkerCount(workers) {
             throw ValidationError(

@@ -119,7 +119,7 @@ struct SubmitSlurmCommand: ParsableCommand {
                 guard !paths.isEmpty else {
                     throw BatchRefusal(.usage, "checksum needs a PATH to read")
                 }
-                // Said now, and not by each shard.
+                // Errors are reported now, not by each shard.
                 let command = try ChecksumCommand.parse(options + ["--journal", directory] + paths)
                 if !dryRun {
                     _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, command.selection, in: directory)
@@ -185,7 +185,7 @@ struct SubmitSlurmCommand: ParsableCommand {
         guard error == 0 else { throw .system(path, "writing") }
     }
 
-    /// Jobs begin elsewhere.
+    /// Returns an absolute path, because jobs start in another directory.
     private static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let here = getcwd(nil, 0) else { return path }
         defer { free(here) }
@@ -243,7 +243,7 @@ struct StatusCommand: ParsableCommand {
         }
     }
 
-    /// The journals of the shards, how many shards there are, and how many items where that is known.
+    /// Returns the journals of the shards, the number of shards, and the number of items if it is known.
     private static func begun(_ directory: String) throws(BatchError) -> (
         status: [(shard: Shard, done: Int, quarantined: Int, endedOrderly: Bool)], shards: Int, done: Int, failed: Int, items: Int?
     ) {
@@ -253,13 +253,13 @@ struct StatusCommand: ParsableCommand {
             let ended = merge.ended
             return (status, status.last?.shard.count ?? 1, ended.done, ended.failed, merge.count)
         } catch {
-            // Submitted, and Slurm has started none yet.
+            // The job is submitted, but Slurm has started no shard.
             guard case .noJournal = error, let shards = submitted(directory) else { throw error }
             return ([], shards, 0, 0, nil)
         }
     }
 
-    /// How many shards the script in `directory` has; nil where there is no script.
+    /// Returns the number of shards in the script in `directory`; nil if there is no script.
     private static func submitted(_ directory: String) -> Int? {
         let file = open("\(directory)/shards.sbatch", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
@@ -270,7 +270,7 @@ struct StatusCommand: ParsableCommand {
         return line.flatMap { Int($0.dropFirst(mark.count)) }.map { $0 + 1 }
     }
 
-    /// State and node of each shard that Slurm still has, and why one waits; nothing where there is no Slurm.
+    /// Returns the state, node and waiting reason of each shard that Slurm still knows; nothing without Slurm.
     private static func queued(_ directory: String) -> [Int: String] {
         let file = open("\(directory)/slurm-job", O_RDONLY | O_CLOEXEC)
         guard file >= 0, let text = Manifest.readAll(file) else { return [:] }

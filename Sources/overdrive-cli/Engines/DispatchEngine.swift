@@ -3,10 +3,10 @@ internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// libdispatch: a concurrent queue and a group, as most programs use them on Linux today.
+/// Runs closures with libdispatch: a concurrent queue and a group, as most programs on Linux use them.
 ///
-/// The queue itself has no width to set. With a limit, closures over it wait here, and each one that
-/// ends submits the next.
+/// The queue has no limit of its width. With a number of jobs, excess closures wait in this object, and each closure
+/// that ends submits the next one.
 final class DispatchEngine: Engine {
     let name = EngineName.dispatch.rawValue
     let workerCount: Int
@@ -21,7 +21,7 @@ final class DispatchEngine: Engine {
     private let queue = DispatchQueue(label: "overdrive.checksum", attributes: .concurrent)
     private let group = DispatchGroup()
 
-    /// - Parameter jobs: How many closures may run at the same time; nil leaves it to libdispatch.
+    /// - Parameter jobs: The number of closures that run at a time; nil leaves it to libdispatch.
     init(jobs: Int?) {
         limit = jobs
         workerCount = jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))

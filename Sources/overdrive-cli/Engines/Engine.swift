@@ -1,23 +1,23 @@
 internal import OverdriveCore
 
-/// Something that runs closures, so that the same job can be measured on several.
+/// Runs closures. Several engines allow measurements of the same job.
 protocol Engine: Sendable {
-    /// The name that `--engine` takes.
+    /// The name for `--engine`.
     var name: String { get }
 
-    /// How many closures run at the same time while none of them blocks.
+    /// The number of closures that run at a time while none blocks.
     var workerCount: Int { get }
 
-    /// Has `work` run on one of the engine's threads, once, after earlier ones have started.
+    /// Runs `work` once on a thread of the engine, after earlier closures have started.
     func submit(_ work: @escaping @Sendable () -> Void)
 
-    /// Returns when every submitted closure has run, those included that were submitted meanwhile.
+    /// Returns when all submitted closures have run, including those submitted during the wait.
     func wait()
 
     /// Runs a body that may wait for something other than the CPU.
     func blocking<Result>(_ body: () -> Result) -> Result
 
-    /// What the engine counted, one line each.
+    /// The counters of the engine.
     var statistics: [(name: String, value: String)] { get }
 }
 
@@ -27,18 +27,18 @@ extension Engine {
     var statistics: [(name: String, value: String)] { [] }
 }
 
-/// The engines, by the name that `--engine` takes.
+/// The engines, by the name for `--engine`.
 enum EngineName: String, CaseIterable, Sendable {
     case overdrive, dispatch, serial
 
-    /// More than any machine has CPUs for; a larger number is a slip of the finger.
+    /// A limit above the number of CPUs of any machine, to detect typing errors.
     static let mostJobs = 1024
 
-    /// Makes the engine.
+    /// Creates the engine.
     ///
     /// - Parameters:
-    ///   - jobs: How many closures run at the same time; nil leaves it to the engine.
-    ///   - placement: Where Overdrive's workers may run.
+    ///   - jobs: The number of closures that run at a time; nil leaves it to the engine.
+    ///   - placement: The placement of Overdrive's workers.
     func make(jobs: Int?, placement: Scheduler.Placement) throws(SchedulerError) -> any Engine {
         switch self {
         case .overdrive: try OverdriveEngine(jobs: jobs, placement: placement)

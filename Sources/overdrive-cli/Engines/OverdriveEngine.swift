@@ -1,6 +1,6 @@
 internal import OverdriveCore
 
-/// Overdrive: a concurrent queue and a group.
+/// Runs closures with Overdrive: a concurrent queue and a group.
 final class OverdriveEngine: Engine {
     let name = EngineName.overdrive.rawValue
 
@@ -9,9 +9,9 @@ final class OverdriveEngine: Engine {
     private let group = WaitGroup()
 
     /// - Parameters:
-    ///   - jobs: How many closures may run at the same time; nil follows the machine.
-    ///   - placement: Where workers may run, for a number of jobs of its own.
-    /// - Throws: When there can be no such scheduler.
+    ///   - jobs: The number of closures that run at a time; nil follows the machine.
+    ///   - placement: The placement of the workers, if `jobs` is given.
+    /// - Throws: `SchedulerError` if the scheduler cannot be created.
     init(jobs: Int?, placement: Scheduler.Placement) throws(SchedulerError) {
         scheduler = if let jobs { try Scheduler(workers: jobs, placement: placement) } else { .shared }
         queue = .concurrent(label: "checksum", scheduler: scheduler)

@@ -3,9 +3,9 @@ internal import Glibc
 internal import OverdriveCore
 internal import Synchronization
 
-/// One thread that runs what is submitted, in order: what the job takes without any scheduler.
+/// Runs closures in order on one thread, to measure the job without a scheduler.
 ///
-/// The thread starts with the first closure and ends when none is left.
+/// The thread starts with the first closure and ends after the last one.
 final class SerialEngine: Engine {
     let name = EngineName.serial.rawValue
     let workerCount = 1
@@ -16,7 +16,7 @@ final class SerialEngine: Engine {
     }
 
     private let state = Mutex(State())
-    /// Entered while the thread lives.
+    /// The group contains the thread while it exists.
     private let running = DispatchGroup()
 
     func submit(_ work: @escaping @Sendable () -> Void) {
@@ -28,7 +28,7 @@ final class SerialEngine: Engine {
         guard starts else { return }
         running.enter()
         if !startThread({ self.drain() }) {
-            drain()  // On the caller: slower, but nothing is lost.
+            drain()  // This is slower, but loses no closure.
         }
     }
 
@@ -50,7 +50,7 @@ final class SerialEngine: Engine {
     }
 }
 
-/// Starts a detached thread that runs `body`; false when there can be no further thread.
+/// Starts a detached thread that runs `body`. Returns false if no thread can be created.
 private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     final class Box: Sendable {
         let body: @Sendable () -> Void

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import OverdriveCore
 
-/// What `overdrive machine` says.
+/// The output of `overdrive machine`.
 struct MachineReport {
     private let machine: Machine
     private let workers: Int
@@ -10,8 +10,8 @@ struct MachineReport {
     private let plan: Machine.Plan
 
     /// - Parameters:
-    ///   - requested: The number of workers that the user named.
-    ///   - placement: The policy that the user named; automatic otherwise.
+    ///   - requested: The number of workers that the user set; nil for none.
+    ///   - placement: The policy that the user set; nil for automatic.
     init(_ machine: Machine, requested: Int?, placement: String?) throws(Machine.Failure) {
         self.machine = machine
         workers = requested ?? machine.workerCount
@@ -22,7 +22,7 @@ struct MachineReport {
 
     // MARK: For people
 
-    /// Some lines, then the nodes and their distances as a table.
+    /// The facts in lines, then the nodes and their distances in a table.
     var table: String {
         let limits = machine.limits
         var facts: [(name: String, value: String)] = [
@@ -67,7 +67,7 @@ struct MachineReport {
         group.map { " of \($0)" } ?? ""
     }
 
-    /// `2.5`, but `2` for 2.0.
+    /// Returns a short number: `2.5`, but `2` for 2.0.
     private static func short(_ number: Double) -> String {
         let hundredths = number < 0.01 ? "\(number)" : "\((number * 100).rounded() / 100)"
         return hundredths.hasSuffix(".0") ? String(hundredths.dropLast(2)) : hundredths
@@ -75,7 +75,7 @@ struct MachineReport {
 
     // MARK: For programs
 
-    /// The same as one JSON object, with a line feed at its end.
+    /// Returns the facts as a JSON object, with a line feed at its end.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

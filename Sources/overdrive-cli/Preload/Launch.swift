@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// Starts a program with Overdrive preloaded, in place of this process.
+/// Replaces this process by a program with Overdrive preloaded.
 struct Launch {
     var words: [Bytes]
-    /// The library; nil looks beside this command, and where `scripts/build-preload` puts it.
+    /// The library; nil to search beside this command and in the output of `scripts/build-preload`.
     var library: Bytes?
 
     static let libraryName = "liboverdrive-preload.so"
 
-    /// Returns only if the program could not be started: why, in a sentence.
+    /// Starts the program. Returns only after a failure, with the reason in a sentence.
     func run() -> String {
         guard let library = library ?? Launch.nearLibrary else {
             return "\(Launch.libraryName) is not beside this command: build it with scripts/build-preload, or name it with --library"
@@ -45,7 +45,7 @@ struct Launch {
             .map { folder + Bytes(ascii: $0 + libraryName) }.first(where: access)
     }
 
-    /// A program's path, as a shell would find it.
+    /// Returns the path of a program, found as a shell does.
     private static func find(_ word: Bytes) -> Bytes? {
         if word.contains(.slash) { return word }
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"

@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// What a program's file says of whether a library can be preloaded into it.
+/// Whether a library can be preloaded into a program, according to its file.
 enum ProgramFile: Equatable {
-    /// It loads libraries, and Swift's concurrency runtime comes as one of them, or not at all.
+    /// The program loads libraries, and contains no Swift runtime.
     case dynamic
-    /// It loads no library.
+    /// The program loads no library.
     case fullyStatic
-    /// It loads libraries, but has a Swift runtime of its own inside.
+    /// The program loads libraries, but contains a Swift runtime.
     case staticRuntime
-    /// A script, or something else that another program runs.
+    /// The file is a script or another file that another program runs.
     case other
 
-    /// Why the preloaded library does not reach the program, in a sentence about it; nil where it may.
+    /// The reason why the preloaded library has no effect on the program; nil if it may have one.
     var obstacle: String? {
         switch self {
         case .dynamic, .other: nil
@@ -21,7 +21,7 @@ enum ProgramFile: Equatable {
         }
     }
 
-    /// Reads the file's headers; nil where it cannot be read.
+    /// Reads the file's headers; nil if the file cannot be read.
     init?(path: Bytes) {
         let descriptor = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { return nil }
@@ -34,7 +34,7 @@ enum ProgramFile: Equatable {
         self.init(image: UnsafeRawBufferPointer(start: start, count: Int(status.st_size)))
     }
 
-    /// The same of a file in memory. One that breaks off or contradicts itself is none of ours to judge.
+    /// Examines a file in memory. A truncated or inconsistent file is not judged.
     init(image: UnsafeRawBufferPointer) {
         let elf = ELF(image)
         guard let elf else {
@@ -53,7 +53,7 @@ enum ProgramFile: Equatable {
     }
 }
 
-/// A 64-bit little-endian ELF file, as far as its headers go.
+/// The headers of a 64-bit little-endian ELF file.
 private struct ELF {
     struct Section {
         let name: String
@@ -71,7 +71,7 @@ private struct ELF {
             guard offset >= 0, offset <= image.count - MemoryLayout<T>.size else { return nil }
             return Int(exactly: T(littleEndian: image.loadUnaligned(fromByteOffset: offset, as: T.self)))
         }
-        /// Where each of a table's entries begins.
+        /// Returns the offsets of a table's entries.
         func table(at place: Int, size: Int, count: Int) -> [Int] {
             guard let start = number(at: place, as: UInt64.self), let size = number(at: size, as: UInt16.self),
                 let count = number(at: count, as: UInt16.self), start <= image.count
@@ -99,7 +99,7 @@ private struct ELF {
         }
     }
 
-    /// Whether a section of that name holds the word, as one of its strings.
+    /// Returns whether a section with that name contains the word as one of its strings.
     func contains(_ word: String, in name: String) -> Bool {
         guard let section = sections.first(where: { $0.name == name }) else { return false }
         return image[section.range].split(separator: 0).contains { $0.elementsEqual(word.utf8) }

@@ -1,30 +1,33 @@
+// Owns the execution of `overdrive run`: the batch of commands and the ordered output. `RunCommand` calls it.
+// `ChildProcess` starts the commands.
+
 #if CLI
 internal import Glibc
 internal import OverdriveBatch
 internal import OverdriveCore
 internal import Synchronization
 
-/// How `overdrive run` shows and keeps what commands print.
+/// The way in which `overdrive run` displays and stores the output of commands.
 struct RunForm: Sendable {
     var isDry = false
     var isVerbose = false
     var isTagged = false
-    /// Passed on as it comes, or line by line, instead of kept until the command ends.
+    /// Whether output is kept until the command ends, passed on directly, or passed on by lines.
     var streams: Streams = .kept
     var folder: Bytes?
     var variables: [Bytes] = []
-    /// The directory that takes each item's output in files.
+    /// The directory for the output files of each item.
     var results: Bytes?
 
     enum Streams: Sendable { case kept, passedOn, lines }
 }
 
-/// `overdrive run` once its arguments are understood.
+/// Runs `overdrive run` with parsed arguments.
 struct CommandBatch {
     let template: CommandTemplate
-    /// The name under which a journal knows the job.
+    /// The job's name in the journal.
     let name: String
-    /// Whether an item's name stands for several values.
+    /// Whether an item's name contains several values.
     let isSplit: Bool
     let jobs: Int
     let attempts: Int
@@ -33,18 +36,18 @@ struct CommandBatch {
     let gate: StartGate
     let setup: BatchSetup
 
-    /// How long a command that something outside may have ended is held back, in hundredths of a second: the request that
-    /// ended it may be on its way to this process as well.
+    /// The delay, in hundredths of a second, for the result of a command that a request may have ended. The same
+    /// request may be about to reach this process.
     fileprivate static let holdBack = 100
 
-    /// - Parameter isRepeatable: Whether `items` gives the same list again: standard input does not.
+    /// - Parameter isRepeatable: Whether `items` returns the same list again. Standard input does not.
     func run(
         items: () throws(BatchRefusal) -> Manifest, isRepeatable: Bool, joblog: Bytes?
     ) throws -> ExitStatus {
         var options = try setup.options()
         options.retry = BatchRetry(attempts: attempts)
         options.parallelism = jobs
-        // A worker for each command: while it waits there is nothing else to do.
+        // There is a worker for each command, which waits for its command.
         options.scheduler = try Scheduler(workers: jobs)
         if form.streams != .kept, setup.progress == .auto { options.progress = .none }
 
@@ -82,13 +85,13 @@ struct CommandBatch {
         exit(gate.haltCode ?? Int32(min(printer.failures, 63)))
     }
 
-    /// Runs a command for each line of standard input as it comes.
+    /// Runs a command for each line of standard input as it arrives.
     func run(_ lines: LineStream, joblog: Bytes?) throws -> ExitStatus {
         StopSignals.listen()
         ChildSlots.passOnStops()
         let log = try joblog.map(JobLog.init)
         let token = CancellationToken()
-        // How many items there will be is not known: nothing is a share of them.
+        // The number of items is not known, so limits cannot be percentages of it.
         let worker = CommandWorker(self, .max, token, log)
         let printer = OutcomePrinter(self, token, worker, log, progress: .none, prints: true)
         let stream = StreamRun(self, worker, token, try Scheduler(workers: jobs))
@@ -111,12 +114,12 @@ struct CommandBatch {
         exit(Int32(min(printer.failures, 63)))
     }
 
-    /// The items; nil where shards in processes of their own run them.
+    /// Returns the items; nil if shards in separate processes run them.
     private func list(
         _ items: () throws(BatchRefusal) -> Manifest, isRepeatable: Bool, _ options: inout BatchOptions
     ) throws -> Manifest? {
         guard let directory = setup.directory else { return try items() }
-        // What standard input said once stands for all shards and runs.
+        // The list from standard input is kept for all shards and runs.
         var problem: BatchRefusal?
         var isNew = false
         let manifest = try Manifest.frozen(in: directory) {
@@ -133,7 +136,7 @@ struct CommandBatch {
         }
         if isRepeatable {
             let now = try items()
-            // Blank lines were no items once.
+            // Older versions skipped blank lines.
             guard now.elementsEqual(manifest) || now.lazy.filter({ !$0.isEmpty }).elementsEqual(manifest) else {
                 throw BatchRefusal(.data, "\(directory): this journal belongs to another list of items: name another journal")
             }
@@ -155,7 +158,7 @@ struct CommandBatch {
         template.words(values(name), number: index + 1, slot: 1)
     }
 
-    /// With `--tag`, the item and a tab before each line.
+    /// Returns the text with the item and a tab before each line, if `--tag` was given.
     func tagged(_ text: Bytes, _ name: Bytes) -> Bytes {
         guard form.isTagged, !text.isEmpty else { return text }
         let tag = Bytes(values(name).joined(separator: [32])) + [9]
@@ -167,14 +170,14 @@ struct CommandBatch {
         return result
     }
 
-    /// An item in a message: its beginning, where it is long.
+    /// Returns an item for a message, shortened if it is long.
     static func shown(_ name: Bytes) -> Bytes {
         let most = 200
         let text = Bytes(name.map { $0 == 9 ? 32 : $0 })
         return text.count <= most ? text : text.prefix(most) + Bytes(ascii: "… (\(text.count) bytes)")
     }
 
-    /// Writes DIR/1/VALUE/stdout, stderr and seq, as GNU parallel lays them out.
+    /// Writes DIR/1/VALUE/stdout, stderr and seq, in the layout of GNU parallel.
     static func keep(_ outcome: ChildProcess.Outcome, number: Int, _ values: [Bytes], in directory: Bytes) {
         var path = String(decoding: directory, as: UTF8.self)
         for (place, value) in values.enumerated() {
@@ -199,7 +202,7 @@ struct CommandBatch {
         return bytes + outcome.output + outcome.errors
     }
 
-    /// What `encode` was given; nil for what it never wrote.
+    /// Decodes the result of `encode`; nil for other bytes.
     static func decode(_ bytes: Bytes) -> (Stamp, ChildProcess.Outcome)? {
         guard bytes.count >= 24 else { return nil }
         let numbers = bytes.withUnsafeBytes { raw in
@@ -214,9 +217,9 @@ struct CommandBatch {
     }
 }
 
-/// What the last attempts of items that fail have printed, until they succeed or are given up, which is told in order.
+/// The output of the last attempts of failing items, until they succeed or their failure is printed in order.
 struct FailedCommands {
-    /// The most bytes that all of them keep; beyond it, one keeps no more than its last ones.
+    /// The largest number of bytes in total. Beyond it, only the last bytes of an item are kept.
     private static let most = 64 << 20
     private static let mostBeyond = 4096
     private var kept: [Int: (Stamp, ChildProcess.Outcome)] = [:]
@@ -247,7 +250,7 @@ struct FailedCommands {
     }
 }
 
-/// Prints what becomes of items, in their order, on the thread that calls.
+/// Prints the results of items in order, on the calling thread.
 private final class OutcomePrinter {
     let output = OrderedOutput()
     private(set) var failures = 0
@@ -287,7 +290,7 @@ private final class OutcomePrinter {
         if !output.flush() { token.cancel() }
     }
 
-    /// - Throws: Why the log cannot be written, or the run cannot go on.
+    /// - Throws: A `BatchRefusal` if the log cannot be written or the run cannot continue.
     func finish() throws(BatchRefusal) {
         if let error = log?.finish(), output.flush() { throw error }
         if let refusal = worker.refusal.withLock({ $0 }) {
@@ -303,7 +306,7 @@ private final class OutcomePrinter {
         guard prints else { return }
         let (text, errors) = (batch.tagged(outcome.output, name), batch.tagged(outcome.errors, name))
         if !output.append(text) { token.cancel() }
-        // The bar overwrites its line, and would overwrite a last line without an end.
+        // The bar would overwrite a last line without a line feed.
         if endsLines, let last = text.last, last != 10 { output.append([10]) }
         if !errors.isEmpty {
             output.flush()
@@ -312,26 +315,26 @@ private final class OutcomePrinter {
     }
 }
 
-/// Runs the commands of a batch, on the workers' threads.
+/// Runs the commands of a batch on the workers' threads.
 final class CommandWorker: Sendable {
     let failed = Mutex(FailedCommands())
-    /// Why the run cannot go on, whatever the items are.
+    /// The reason why the run cannot continue, for any item.
     let refusal = Mutex<BatchRefusal?>(nil)
     private let batch: CommandBatch
     private let total: Int
     private let token: CancellationToken
     private let log: JobLog?
-    /// Held while lines of a command under way are written.
+    /// Held while lines of a running command are written.
     private let lines = Mutex(())
 
     init(_ batch: CommandBatch, _ total: Int, _ token: CancellationToken, _ log: JobLog?) {
         (self.batch, self.total, self.token, self.log) = (batch, total, token, log)
     }
 
-    /// Runs the command for an item: its `number`th attempt.
+    /// Runs the `number`th attempt of the command for an item.
     func perform(_ item: Bytes, number: Int, index: Int, isEnding: () -> Bool) throws -> Bytes {
         guard batch.gate.enter(isEnding: isEnding) else {
-            // An item that has not begun is none that failed: the last command that runs ends the run.
+            // An item that has not begun has not failed. The last running command ends the run.
             while !isEnding() { usleep(10_000) }
             throw CommandFailure(description: "the run was told to end")
         }
@@ -408,7 +411,7 @@ final class CommandWorker: Sendable {
                 guard batch.template.isOfOneProgram, error.number != E2BIG else {
                     throw CommandFailure(description: error.sentence)
                 }
-                // A program that is being replaced is there again in a moment.
+                // A program that is being replaced exists again after a moment.
                 looks += 1
                 if looks == 1 {
                     usleep(100_000)
@@ -421,14 +424,14 @@ final class CommandWorker: Sendable {
         }
     }
 
-    /// Ends the run, with the first reason that there is.
+    /// Ends the run. The first reason is kept.
     private func stop(_ reason: BatchRefusal) {
         refusal.withLock { if $0 == nil { $0 = reason } }
         token.cancel()
     }
 }
 
-/// Each item with its number, which is the key of what it left.
+/// Items with their numbers, which are the keys of their results.
 private struct IndexedItems: RandomAccessCollection, Sendable {
     var names: Manifest
     var startIndex: Int { 0 }
@@ -440,7 +443,7 @@ private struct CommandFailure: Error, CustomStringConvertible {
     var description: String
 }
 
-/// A failure that counts although the run is told to end.
+/// A failure that counts even while the run ends.
 private struct CommandFault: BatchFault, CustomStringConvertible {
     var description: String
 }

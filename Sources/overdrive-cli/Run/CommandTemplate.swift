@@ -1,6 +1,6 @@
-/// A command whose words have places for an item: `{}` and the strings that GNU parallel's users know.
+/// A command whose words contain placeholders for an item: `{}` and those of GNU parallel.
 struct CommandTemplate: Sendable {
-    /// The part of a value that a place takes.
+    /// The part of a value that a placeholder inserts.
     enum Part: Sendable {
         case whole, withoutExtension, name, folder, nameWithoutExtension
 
@@ -23,29 +23,29 @@ struct CommandTemplate: Sendable {
         case value(Int)
         /// The item's number, from 1.
         case number
-        /// The place that the command runs in, from 1: no two commands have one at the same time.
+        /// The number of the command's slot, from 1. Commands that run concurrently have different slots.
         case slot
     }
 
-    /// How words are read.
+    /// The rules for parsing words.
     struct Rules {
-        /// The only string that is replaced; nil: all of them.
+        /// The only placeholder; nil for all of them.
         var place: Bytes?
-        /// How many values an item has at most.
+        /// The largest number of values of an item.
         var columns = 1
-        /// Whether the only word is for /bin/sh, and values are quoted for it.
+        /// Whether the only word is for /bin/sh, so that values are quoted.
         var isShell = false
     }
 
     private let words: [[Piece]]
     private let isShell: Bool
-    /// Whether a string beside `{}` is replaced.
+    /// Whether a placeholder other than `{}` occurs.
     let isExtended: Bool
     private let hasPlaces: Bool
-    /// Whether each item runs the same program.
+    /// Whether all items run the same program.
     let isOfOneProgram: Bool
 
-    /// - Throws: A sentence for a string of GNU parallel that is not supported.
+    /// - Throws: A `BatchRefusal` for a placeholder of GNU parallel that is not supported.
     init(_ words: [Bytes], _ rules: Rules) throws(BatchRefusal) {
         var isExtended = false
         var pieces: [[Piece]] = []
@@ -66,7 +66,7 @@ struct CommandTemplate: Sendable {
         isShell = rules.isShell
     }
 
-    /// The command for one item.
+    /// Returns the command for an item.
     func words(_ values: [Bytes], number: Int, slot: Int) -> [Bytes] {
         var result: [Bytes] = isShell ? [Bytes(ascii: "/bin/sh"), Bytes(ascii: "-c")] : []
         for word in words {
@@ -94,7 +94,7 @@ struct CommandTemplate: Sendable {
         Bytes((isShell ? values.map(Self.quoted) : values).joined(separator: [32]))
     }
 
-    /// As a shell takes it for one word.
+    /// Returns a word quoted for a shell.
     static func quoted(_ word: Bytes) -> Bytes {
         let plain = Bytes(ascii: "/._-=+,:@%")
         let isPlain = word.allSatisfy { byte in
@@ -146,7 +146,7 @@ struct CommandTemplate: Sendable {
         return pieces
     }
 
-    /// The place that `rest` begins with, and its length.
+    /// Returns the placeholder at the start of `rest`, and its length.
     private static func place(_ rest: ArraySlice<UInt8>, _ columns: Int) throws(BatchRefusal) -> (Piece, Int)? {
         guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else { return nil }
         let inner = String(decoding: rest[(rest.startIndex + 1)..<end], as: UTF8.self)

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Where the items of `run` come from: words after `:::`, files after `::::`, or lines.
+/// The sources of items for `run`: words after `:::`, files after `::::`, or lines.
 struct ItemSources {
-    /// One source, and whether it goes along with the one before.
+    /// A source, and whether it is linked with the one before.
     struct Origin {
         var values: [Bytes] = []
         var isFile: Bool
@@ -13,9 +13,9 @@ struct ItemSources {
     var command: [Bytes] = []
     var sources: [Origin] = []
 
-    /// Divides the words of the command line.
+    /// Splits the words of the command line.
     ///
-    /// - Parameter isPlain: Whether only the first `:::` is one.
+    /// - Parameter isPlain: Whether only the first `:::` is a separator.
     init(_ words: [Bytes], isPlain: Bool) {
         for word in words {
             let text = word.count <= 6 ? String(decoding: word, as: UTF8.self) : ""
@@ -29,19 +29,19 @@ struct ItemSources {
                 command.append(word)
                 continue
             }
-            // Each file is a source.
+            // Each file is a separate source.
             if last.isFile, !last.values.isEmpty { sources.append(Origin(isFile: true, isLinked: last.isLinked)) }
             sources[sources.count - 1].values.append(word)
         }
     }
 
-    /// The values of each item: a row for each combination, the last source changing first.
+    /// Returns the values of each item: a row for each combination, where the last source changes first.
     ///
     /// - Parameters:
     ///   - end: The word that ends a source.
-    ///   - lines: Reads a file.
+    ///   - lines: A closure that reads a file.
     func rows(until end: Bytes?, _ lines: (Bytes) throws(BatchRefusal) -> [Bytes]) throws(BatchRefusal) -> [[Bytes]] {
-        // Linked sources are columns of one group; groups multiply.
+        // Linked sources are columns of one group. Rows of different groups are combined.
         var groups: [[[Bytes]]] = []
         for source in sources {
             var values = Array(source.values.prefix { $0 != end || source.isFile })
@@ -60,11 +60,11 @@ struct ItemSources {
         return rows
     }
 
-    /// Rows of as many values as a command line has room for.
+    /// Returns rows of as many values as fit into a command line.
     ///
     /// - Parameters:
-    ///   - room: The most bytes of a row.
-    ///   - size: The bytes that a value takes.
+    ///   - room: The largest number of bytes of a row.
+    ///   - size: A closure that returns the bytes for a value.
     static func filled(_ values: [Bytes], room: Int, size: (Bytes) -> Int) -> [[Bytes]] {
         var rows: [[Bytes]] = []
         var used = room
@@ -82,7 +82,7 @@ struct ItemSources {
 
     // MARK: - Rows as names
 
-    /// The name of an item with several values: a journal keeps names.
+    /// Returns the name of an item with several values, because a journal stores names.
     static func name(_ values: [Bytes]) -> Bytes {
         Bytes(
             values.map { value in
@@ -90,7 +90,7 @@ struct ItemSources {
             }.joined(separator: [9]))
     }
 
-    /// The values that `name` was given.
+    /// Returns the values that were passed to `name`.
     static func values(_ name: Bytes) -> [Bytes] {
         name.split(separator: 9, omittingEmptySubsequences: false).map { piece in
             var value = Bytes()
@@ -106,7 +106,7 @@ struct ItemSources {
         }
     }
 
-    /// A separator as `-d` and `--colsep` take it: `\n`, `\t`, `\0`, or bytes as they are.
+    /// Returns a separator for `-d` and `--colsep`: `\n`, `\t`, `\0`, or the bytes themselves.
     static func separator(_ text: Bytes) -> Bytes {
         switch String(decoding: text, as: UTF8.self) {
         case "\\n": [10]

@@ -1,14 +1,14 @@
 internal import Glibc
 internal import Synchronization
 
-/// When a command began, in seconds since 1970, and how long it ran.
+/// The start of a command in seconds since 1970, and its duration.
 struct Stamp {
     var start: Double
     var seconds: Double
 
     /// The time of day, which may be set back.
     static var now: Double { time(CLOCK_REALTIME) }
-    /// A clock that only goes on.
+    /// The monotonic time.
     static var ticks: Double { time(CLOCK_MONOTONIC) }
 
     private static func time(_ clock: clockid_t) -> Double {
@@ -18,7 +18,7 @@ struct Stamp {
     }
 }
 
-/// GNU parallel's log: a line for each command as it ends. Workers write to it, each line in one piece.
+/// Writes GNU parallel's log, with a line for each command when it ends. Workers write whole lines.
 final class JobLog: Sendable {
     private struct State {
         var error: Int32 = 0
@@ -36,7 +36,7 @@ final class JobLog: Sendable {
         write(Bytes(ascii: "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"))
     }
 
-    /// Writes the line of an item, unless it has one.
+    /// Writes the line of an item, unless it was written.
     func add(_ index: Int, _ stamp: Stamp, _ outcome: ChildProcess.Outcome, _ words: [Bytes]) {
         guard state.withLock({ $0.written.insert(index).inserted }) else { return }
         let line =
@@ -45,7 +45,8 @@ final class JobLog: Sendable {
         write(Bytes(ascii: line) + Bytes(words.joined(separator: [32])).printable + [10])
     }
 
-    /// Writes the line of an item that an earlier run gave up, or that could not be started, by the sentence that tells so.
+    /// Writes the line of an item that an earlier run gave up or that could not be started, from the text of its
+    /// failure.
     func add(_ index: Int, failure: String, _ words: [Bytes]) {
         var outcome = ChildProcess.Outcome(output: [], errors: [], status: 1 << 8)
         if let range = failure.firstRange(of: "exit code "), let code = Int32(failure[range.upperBound...].prefix { $0.isNumber }) {
@@ -59,7 +60,7 @@ final class JobLog: Sendable {
         add(index, Stamp(start: 0, seconds: 0), outcome, words)
     }
 
-    /// A number with three decimals, of whatever a journal or a clock says.
+    /// Returns a number with three decimals, for any value from a journal or a clock.
     static func thousandths(_ seconds: Double) -> String {
         let all = seconds.isFinite ? Int((min(max(0, seconds), 1e12) * 1000).rounded()) : 0
         let rest = String(all % 1000)

@@ -1,7 +1,7 @@
-/// The words of `overdrive run` as its parser takes them. Users of xargs and GNU parallel write `-j4`, `-P 4` or `-n1`, and
-/// leave `--` out: options end at the first word of the command.
+/// Normalises the words of `overdrive run` for the parser. Users of xargs and GNU parallel write `-j4`, `-P 4` or
+/// `-n1`, and no `--` before the command.
 enum RunWords {
-    /// Options with a value, by every name that they have.
+    /// The options with a value, by all their names.
     private static let valued: [String: String] = [
         "-j": "jobs", "--jobs": "jobs", "-P": "jobs", "--max-procs": "jobs", "-a": "items", "--arg-file": "items",
         "--items": "items", "--attempts": "attempts", "--retries": "attempts", "--time-limit": "time-limit",
@@ -12,7 +12,7 @@ enum RunWords {
         "--journal": "journal", "--shard": "shard", "--processes": "processes", "--progress": "progress",
         "--report": "report", "--requeue": "requeue", "--shard-of": "shard-of",
     ]
-    /// Options without a value.
+    /// The options without a value.
     private static let flags: [String: String] = [
         "-0": "null", "--null": "null", "--plain": "plain", "--dry-run": "dry-run", "--dryrun": "dry-run", "--tag": "tag",
         "--line-buffer": "line-buffer", "--lb": "line-buffer", "--linebuffer": "line-buffer", "--ungroup": "ungroup",
@@ -21,7 +21,7 @@ enum RunWords {
         "--retry-failed": "retry-failed", "--help": "help", "-h": "help", "--will-cite": "keep-order",
         "--group": "keep-order", "--gnu": "keep-order", "--no-notice": "keep-order", "--xargs": "xargs", "--version": "version",
     ]
-    /// Options of GNU parallel and xargs that are not supported, and the remedy.
+    /// The unsupported options of GNU parallel and xargs, with the remedy.
     private static let refused: [String: String] = [
         "-X": "Write --xargs", "-m": "Write --xargs", "-L": "Write -n N", "-s": "Write -n N",
         "-i": "Write -I STR", "-p": "Look at --dry-run first", "-v": "Write -t",
@@ -44,7 +44,7 @@ enum RunWords {
     private static let files = "Divide the input into files first"
     private static let machines = "Write submit slurm, or --shard I/N on each machine"
 
-    /// This process's arguments without the program's name, those of `run` normalised.
+    /// The process's arguments without the program's name. Those of `run` are normalised.
     static var ofProcess: [String] {
         get throws(BatchRefusal) {
             let words = RawArgument.ofProcess
@@ -52,7 +52,8 @@ enum RunWords {
         }
     }
 
-    /// `words`, which begin with `run`, with long options, their values after `=`, and `--` before the command.
+    /// Returns `words`, which begin with `run`, in normal form: long options, values after `=`, and `--` before the
+    /// command.
     static func normalised(_ words: [String]) throws(BatchRefusal) -> [String] {
         var rest = words[...]
         guard let verb = rest.popFirst() else { return words }
@@ -77,7 +78,7 @@ enum RunWords {
                 }
                 continue
             }
-            // Letters after one dash: flags, and one that takes the rest or the next word.
+            // Letters after one dash are flags; one of them may take the rest or the next word as its value.
             var letters = word.dropFirst()
             while let letter = letters.popFirst() {
                 let option = "-\(letter)"

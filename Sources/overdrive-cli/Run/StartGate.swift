@@ -1,16 +1,16 @@
 internal import Glibc
 internal import Synchronization
 
-/// When `--halt` ends a run.
+/// The rule of `--halt`: the condition for ending a run.
 struct HaltRule: Sendable {
     enum Counted: Sendable { case fail, success, done, exit }
     var endsCommands: Bool
     var counted: Counted
-    /// So many, or so many of a hundred; with `exit`, the exit code that ends the run at once.
+    /// The number of commands, or the percentage. With `exit`, the exit code that ends the run at once.
     var limit: Int
     var isPercent: Bool
 
-    /// Reads `now,fail=1`, `soon,fail=20%` or `soon,exit=255`; nil for anything else. `never` has no rule.
+    /// Parses `now,fail=1`, `soon,fail=20%` or `soon,exit=255`; nil for other text. `never` has no rule.
     init?(_ text: String) {
         let parts = text.split(separator: ",", maxSplits: 1)
         guard parts.count == 2, parts[0] == "now" || parts[0] == "soon" else { return nil }
@@ -32,7 +32,7 @@ struct HaltRule: Sendable {
     }
 }
 
-/// Lets commands begin, and counts how they end: `--delay`, `--load`, `--memfree` and `--halt`.
+/// Decides when commands may start, and counts their results, for `--delay`, `--load`, `--memfree` and `--halt`.
 final class StartGate: Sendable {
     private struct State {
         var nextStart = 0.0
@@ -52,15 +52,15 @@ final class StartGate: Sendable {
         (self.delay, self.mostLoad, self.leastMemory, self.halt) = (delay, mostLoad, leastMemory, halt)
     }
 
-    /// The exit code of the command that `--halt` ended the run for; nil while it has not.
+    /// The exit code of the command for which `--halt` ended the run; nil if it has not ended it.
     var haltCode: Int32? { state.withLock { $0.haltCode } }
 
-    /// Whether a failure counts although the run ends: `--halt` ends it for failures.
+    /// Whether a failure counts while the run ends, because `--halt` ends runs for failures.
     var countsAtEnd: Bool { haltCode != nil || [.fail, .done, .exit].contains(halt?.counted) }
 
-    /// Waits until a command may begin.
+    /// Waits until a command may start.
     ///
-    /// - Returns: Whether it may: not when the run halts or is told to end.
+    /// - Returns: Whether the command may start: false if the run halts or must end.
     func enter(isEnding: () -> Bool) -> Bool {
         while !isEnding() {
             guard haltCode == nil else { return false }
@@ -83,12 +83,12 @@ final class StartGate: Sendable {
         return false
     }
 
-    /// Notes how a command ended.
+    /// Records the result of a command.
     ///
     /// - Parameters:
-    ///   - outcome: How; nil when it does not count.
-    ///   - total: How many items there are.
-    /// - Returns: Whether the run is to end now.
+    ///   - outcome: The result; nil if it does not count.
+    ///   - total: The number of items.
+    /// - Returns: Whether the run must end now.
     func leave(_ outcome: ChildProcess.Outcome?, of total: Int) -> Bool {
         state.withLock { state in
             state.running -= 1
@@ -130,7 +130,7 @@ final class StartGate: Sendable {
         return Manifest.readAll(file).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A size such as 2G or 512M, in bytes; nil for anything else.
+    /// Parses a size such as 2G or 512M into bytes; nil for other text.
     static func size(_ text: String) -> Double? {
         let powers: [Character: Double] = ["k": 1, "m": 2, "g": 3, "t": 4]
         let power = text.last.flatMap { powers[Character($0.lowercased())] } ?? 0

@@ -4,15 +4,15 @@ internal import OverdriveBatch
 internal import OverdriveCore
 internal import Synchronization
 
-/// `overdrive run` of standard input without a journal: commands begin while the input goes on, as after `tail -f |`.
-/// The calling thread reads and prints; at most twice as many items as jobs are ahead of the printed ones.
+/// Runs `overdrive run` on standard input without a journal. Commands start while input arrives, as after `tail -f
+/// |`. The calling thread reads and prints. At most twice as many items as jobs are ahead of the printed ones.
 final class StreamRun: Sendable {
     private struct State {
         var results: [Int: Result<Bytes, CommandFailureText>] = [:]
         var underWay = 0
     }
 
-    /// How an item ended, in words.
+    /// The failure of an item, in words.
     struct CommandFailureText: Error {
         var sentence: String
         var tries: String
@@ -32,12 +32,12 @@ final class StreamRun: Sendable {
 
     private var isEnding: Bool { token.isCancelled || StopSignals.received != nil }
 
-    /// Runs a command for each item until the input ends, or the run does.
+    /// Runs a command for each item until the input or the run ends.
     ///
     /// - Parameters:
-    ///   - next: The next item; nil at the end; waits no longer than `.waiting` says.
-    ///   - told: Called in order with an item's number from 0, its name and what became of it.
-    /// - Returns: How many items have an end that was told.
+    ///   - next: A closure that returns the next item; `.waiting` if none came in time, `.end` at the end.
+    ///   - told: A closure that receives each item's number from 0, name and result, in order.
+    /// - Returns: The number of items whose results were passed on.
     func run(
         _ next: () throws(BatchRefusal) -> LineStream.Next, told: (Int, Bytes, Result<Bytes, CommandFailureText>) -> Void
     ) throws(BatchRefusal) -> Int {
@@ -75,12 +75,12 @@ final class StreamRun: Sendable {
                 }
             }
         }
-        // Whatever still runs is told to end, and waited for as long as a batch waits.
+        // Running commands are asked to end. The wait is as long as in a batch.
         if problem != nil { token.cancel() }
         let deadline = ContinuousClock.now + .seconds(10)
         while state.withLock({ $0.underWay }) > 0, .now < deadline { _ = ended.wait(timeout: .milliseconds(20)) }
         tell()
-        // An item that the end cut short leaves a gap, and what ended behind it has ended all the same.
+        // An interrupted item leaves a gap, but later items that have ended still count.
         let rest = state.withLock { state in
             defer { state.results = [:] }
             return state.results.sorted { $0.key < $1.key }
@@ -102,7 +102,7 @@ final class StreamRun: Sendable {
         }
     }
 
-    /// An item's end after its last attempt; nil where it does not count, as the run was to end.
+    /// Returns the result of an item after its last attempt; nil if it does not count because the run must end.
     private func attempt(_ index: Int, _ name: Bytes) -> Result<Bytes, CommandFailureText>? {
         for number in 1...batch.attempts {
             do {
@@ -120,11 +120,11 @@ final class StreamRun: Sendable {
     }
 }
 
-/// Standard input, an item at a time.
+/// Reads standard input item by item.
 final class LineStream {
     enum Next {
         case line(Bytes)
-        /// Nothing came for a while.
+        /// No input arrived for a while.
         case waiting
         case end
     }
@@ -134,7 +134,7 @@ final class LineStream {
     /// The item that ends the input.
     private let last: Bytes?
     private var text = Bytes()
-    /// Where in `text` the next line begins, and how far there is no end of one.
+    /// The offset in `text` of the next line, and the offset up to which no line feed was found.
     private var (start, seen) = (0, 0)
     private var isAtEnd = false
 

@@ -1,4 +1,4 @@
-/// File names are bytes here: Linux does not promise that they are UTF-8.
+/// Linux does not guarantee that file names are UTF-8, so names are bytes.
 typealias Bytes = [UInt8]
 
 extension UInt8 {
@@ -10,7 +10,7 @@ extension Bytes {
         self = Array(string.utf8)
     }
 
-    /// Fit for a message: control characters as octal escapes, all else as it is.
+    /// The bytes for a message: control characters become octal escapes.
     var printable: Bytes {
         guard contains(where: { $0 < 0x20 || $0 == 0x7f }) else { return self }
         var result = Bytes()
@@ -25,7 +25,7 @@ extension Bytes {
         return result
     }
 
-    /// Calls `body` with these bytes as a C string. A zero byte within ends the string there.
+    /// Calls `body` with these bytes as a C string, which ends at the first zero byte.
     func withCString<R>(_ body: (UnsafePointer<CChar>) -> R) -> R {
         let string = [CChar](unsafeUninitializedCapacity: count + 1) { place, used in
             for index in indices { place.initializeElement(at: index, to: CChar(bitPattern: self[index])) }

@@ -1,18 +1,19 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C, Ctrl-\, SIGTERM and SIGHUP. The first one is a request to stop; a second one ends the process as usual.
+/// Handles SIGINT, SIGQUIT, SIGTERM and SIGHUP. The first signal is a request to stop, and a second one has its
+/// default effect.
 enum Interrupt {
     private static let requested = Atomic<Bool>(false)
     private static let descriptor = Atomic<Int32>(-1)
 
     static var isRequested: Bool { requested.load(ordering: .relaxed) }
 
-    /// Takes the signals over, unless whoever started this process had them ignored.
+    /// Installs the handlers, except for signals that the parent process had ignored.
     ///
-    /// - Parameter descriptor: Written to on each of them. Must stay open.
+    /// - Parameter descriptor: The handlers write to it. It must stay open.
     static func listen(waking descriptor: Int32) {
-        // Both are touched here, so that the handler finds them made.
+        // Both are initialised here, before the handler needs them.
         requested.store(false, ordering: .relaxed)
         self.descriptor.store(descriptor, ordering: .relaxed)
 

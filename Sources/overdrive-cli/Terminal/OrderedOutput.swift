@@ -1,7 +1,7 @@
 internal import Glibc
 internal import OverdriveBatch
 
-/// Standard output, for results that come in order: written in large pieces, and the first error kept.
+/// Writes results to standard output in large pieces, and keeps the first error.
 final class OrderedOutput {
     private var pending = Bytes()
     private(set) var error: Int32 = 0
@@ -11,7 +11,7 @@ final class OrderedOutput {
         self.descriptor = descriptor
     }
 
-    /// - Returns: Whether it could be written, as far as that is known by now.
+    /// - Returns: Whether no error is known so far.
     @discardableResult
     func append(_ bytes: some Collection<UInt8>) -> Bool {
         guard error == 0 else { return false }
@@ -28,7 +28,7 @@ final class OrderedOutput {
         return error == 0
     }
 
-    /// Says what went wrong, if anything did but that the reader took nothing any more when the run was to end.
+    /// Reports a write error and returns its exit status. An interrupted write at the end of the run is no error.
     var status: ExitStatus? {
         guard !flush(), error != EINTR else { return nil }
         if error == EPIPE { StandardStreams.endWithoutReader() }

@@ -1,24 +1,24 @@
 internal import OverdriveCore
 internal import OverdriveTerminal
 
-/// One line on the terminal that says how far the job is.
+/// Draws the progress of the job on one line of the terminal.
 struct ProgressBar {
-    /// How far the job is.
+    /// The progress of the job.
     struct State {
         var files: Int
         var bytes: Int
-        /// All there is to do; nil while that is being counted.
+        /// The total work; nil while it is being counted.
         var total: (files: Int, bytes: Int)?
     }
 
-    /// What a file costs besides its bytes, in bytes: opening one takes about as long as hashing this.
+    /// The cost of a file besides its bytes, in bytes: opening a file takes about as long as hashing this many.
     static let costOfFile = 16_384.0
 
     private var bytes = RateMeter()
     private var work = RateMeter()
     private var isShown = false
 
-    /// Shows `state` as it is at `time`, in seconds since the start.
+    /// Draws `state` at `time`, in seconds since the start.
     mutating func draw(_ state: State, at time: Double) {
         bytes.note(Double(state.bytes), at: time)
         work.note(Self.work(state.files, state.bytes), at: time)
@@ -26,14 +26,14 @@ struct ProgressBar {
         StandardError.write(Bytes(ascii: ProgressLine.erase + line(for: state, width: ProgressLine.terminalWidth() - 1)))
     }
 
-    /// Takes the bar off the terminal, so that other lines can be written.
+    /// Erases the bar, so that other lines can be written.
     mutating func clear() {
         guard isShown else { return }
         isShown = false
         StandardError.write(Bytes(ascii: ProgressLine.erase))
     }
 
-    /// The line that `state` gives, no wider than `width`.
+    /// Returns the line for `state`, at most `width` characters wide.
     func line(for state: State, width: Int) -> String {
         var left = "\(Quantity.count(state.files)) files  \(Quantity.bytes(Double(state.bytes)))"
         if let rate = bytes.rate { left += "  \(Quantity.bytes(rate))/s" }

@@ -1,18 +1,18 @@
 internal import OverdriveCore
 internal import OverdriveTerminal
 
-/// Numbers as people read them.
+/// Formats numbers for people.
 enum Quantity {
-    /// `1234567` as `1,234,567`.
+    /// Returns `1,234,567` for `1234567`.
     static func count(_ number: Int) -> String {
         number.grouped
     }
 
-    /// `1234567` as `1.2 MB`: powers of 1000, two digits at least.
+    /// Returns `1.2 MB` for `1234567`: powers of 1000, at least two digits.
     static func bytes(_ number: Double) -> String {
         var value = max(0, number)
         for unit in ["B", "kB", "MB", "GB", "TB"] {
-            // 999.5 would be shown as 1000.
+            // 999.5 would be rounded to 1000.
             if value < 999.5 {
                 return unit == "B" || value >= 99.95
                     ? "\(Int(value.rounded())) \(unit)" : "\(tenths(value)) \(unit)"
@@ -22,12 +22,12 @@ enum Quantity {
         return "\(tenths(value)) PB"
     }
 
-    /// Seconds as `0:07`, `12:34` or `1:02:03`.
+    /// Returns seconds as `0:07`, `12:34` or `1:02:03`.
     static func duration(_ seconds: Double) -> String {
         ProgressLine.clock(seconds)
     }
 
-    /// Seconds with one or two digits after the point, as in `3.2 s`.
+    /// Returns seconds with one or two decimals, such as `3.2 s`.
     static func seconds(_ seconds: Double) -> String {
         let hundredths = Int((max(0, seconds) * 100).rounded())
         return hundredths < 1000 ? "\(hundredths / 100).\(two(hundredths % 100)) s" : "\(tenths(seconds)) s"

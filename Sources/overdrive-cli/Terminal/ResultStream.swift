@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Standard output for results: whole lines, in order, and never half a line unless its reader goes.
+/// Writes results to standard output in order and as whole lines, unless the reader ends.
 struct ResultStream {
     let isTerminal = isatty(STDOUT_FILENO) == 1
     private var pending = Bytes()[...]
@@ -11,7 +11,8 @@ struct ResultStream {
         if pending.isEmpty { pending = bytes[...] } else { pending += bytes }
     }
 
-    /// Writes all, waiting for the reader; 0, or the `errno` that ended it: `EINTR` when `giveUp` did.
+    /// Writes all pending bytes and waits for the reader. Returns 0 or the `errno`: `EINTR` if `giveUp` returned
+    /// true.
     mutating func write(giveUp: () -> Bool) -> Int32 {
         while !pending.isEmpty {
             if let error = writeSome(atMost: pending.count), error != EAGAIN || waitForReader(50) < 0 {
@@ -22,7 +23,7 @@ struct ResultStream {
         return 0
     }
 
-    /// Writes what the reader takes at once.
+    /// Writes the bytes that the reader accepts at once.
     mutating func writeWithoutWaiting() {
         let sureToFit = Int(PIPE_BUF)
         while !pending.isEmpty, waitForReader(0) > 0 {

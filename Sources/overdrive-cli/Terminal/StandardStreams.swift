@@ -2,11 +2,11 @@ internal import Glibc
 internal import OverdriveBatch
 internal import OverdriveTerminal
 
-/// Standard error, for sentences.
+/// Writes messages to standard error.
 enum StandardError {
     static let isTerminal = isatty(STDERR_FILENO) == 1
 
-    /// What a sentence begins with: a terminal's last line may have a bar on it, whoever draws that.
+    /// The start of a message. On a terminal it first erases a bar on the last line.
     private static let start = Bytes(ascii: (isTerminal ? ProgressLine.erase : "") + "overdrive: ")
 
     /// Writes `overdrive: <sentence>` and a line feed, in one piece.
@@ -19,15 +19,15 @@ enum StandardError {
         write(start + path.printable + Bytes(ascii: ": \(sentence)\n"))
     }
 
-    /// Writes the bytes; who reads them no longer is no reason to stop, and none to go on when the run is to end.
+    /// Writes the bytes. Errors are ignored, and the wait for a reader ends when the run must end.
     static func write(_ bytes: Bytes) {
         _ = StandardStreams.write(bytes[...], to: STDERR_FILENO) { StopSignals.received != nil }
     }
 }
 
-/// The three descriptors that every process expects to be open.
+/// The three standard descriptors.
 enum StandardStreams {
-    /// Opens what the parent closed, so that no file of ours takes the place of a stream.
+    /// Opens standard descriptors that the parent process closed, so that no other file gets their numbers.
     ///
     /// - Returns: Whether standard output was open.
     static func repair() -> Bool {
@@ -38,7 +38,7 @@ enum StandardStreams {
         return outputWasOpen
     }
 
-    /// The reader has what it wanted, as `head` has: the end that every other command comes to then.
+    /// Ends the process by SIGPIPE, as other commands do when their reader, such as `head`, has ended.
     static func endWithoutReader() -> Never {
         signal(SIGPIPE, SIG_DFL)
         raise(SIGPIPE)
@@ -47,11 +47,11 @@ enum StandardStreams {
 
     /// Writes all of `bytes`.
     ///
-    /// - Parameter giveUp: Asked as long as the reader takes nothing.
-    /// - Returns: 0, or the `errno` that ended it; `EINTR` when `giveUp` did.
+    /// - Parameter giveUp: Asked while the reader accepts nothing. True ends the write.
+    /// - Returns: 0 or the `errno`: `EINTR` if `giveUp` returned true.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, giveUp: () -> Bool) -> Int32 {
         var status = stat()
-        // A file waits for no reader.
+        // A write to a file does not wait for a reader.
         let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         return bytes.withUnsafeBytes { all in
             var rest = all[...]
@@ -64,7 +64,8 @@ enum StandardStreams {
                         continue
                     }
                 }
-                // So much fits where anything does: only the wait is ever long, which a signal need not interrupt.
+                // A writable pipe has room for this many bytes. Only the wait before may be long, and a signal can
+                // end it.
                 let written = Glibc.write(
                     descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress,
                     isFile ? rest.count : min(rest.count, Int(PIPE_BUF)))
@@ -81,7 +82,7 @@ enum StandardStreams {
     }
 }
 
-/// The C library's sentence for an error number.
+/// Returns the C library's message for an error number.
 func sentence(forError number: Int32) -> String {
     String(cString: strerror(number))
 }

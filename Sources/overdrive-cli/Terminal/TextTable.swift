@@ -1,9 +1,9 @@
-/// Rows and columns as text: columns as wide as their widest cell, two spaces apart.
+/// Formats rows and columns as text. Columns are as wide as their widest cell, and two spaces apart.
 struct TextTable {
     var titles: [String]
     var rows: [[String]]
 
-    /// One string for each line, the titles first, without spaces at the end.
+    /// The lines, the titles first, without trailing spaces.
     var lines: [String] {
         let all = [titles] + rows
         let widths = titles.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
@@ -15,7 +15,7 @@ struct TextTable {
 }
 
 extension String {
-    /// With spaces at its end, so that it has `width` characters at least.
+    /// Returns the text with trailing spaces up to `width` characters.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }
@@ -25,9 +25,9 @@ extension String {
     }
 }
 
-/// Whole numbers as the kernel lists them.
+/// Formats sets of whole numbers as the kernel does.
 enum NumberRanges {
-    /// `[0, 1, 2, 5]` as `0-2,5`; `-` for none.
+    /// Returns `0-2,5` for `[0, 1, 2, 5]`, and `-` for an empty array.
     static func text(_ numbers: [Int]) -> String {
         var ranges: [ClosedRange<Int>] = []
         for number in numbers.sorted() {

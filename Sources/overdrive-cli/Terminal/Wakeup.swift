@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// How workers and a signal rouse the main thread: a pipe whose fill level means nothing.
+/// Wakes the main thread from workers and signal handlers, by a pipe whose content has no meaning.
 ///
-/// It lives as long as the process, because a signal handler holds its descriptor.
+/// It exists as long as the process, because a signal handler uses its descriptor.
 final class Wakeup: Sendable {
     private let reading: Int32
     private let writing: Int32
 
-    /// - Throws: The `errno` when there can be no further pipe.
+    /// - Throws: `SystemError` if no pipe can be created.
     init() throws(SystemError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
@@ -18,7 +18,7 @@ final class Wakeup: Sendable {
         (reading, writing) = (ends[0], ends[1])
     }
 
-    /// Rouses the main thread, now or at its next `wait`. Also for signal handlers.
+    /// Wakes the main thread, now or at its next `wait`. Safe in signal handlers.
     func wake() {
         Self.wake(through: writing)
     }
@@ -32,14 +32,14 @@ final class Wakeup: Sendable {
         }
     }
 
-    /// Has Ctrl-C wake this.
+    /// Makes interrupts wake the main thread.
     func listenToInterrupts() {
         Interrupt.listen(waking: writing)
     }
 
     static func wake(through descriptor: Int32) {
         var byte: UInt8 = 1
-        // A full pipe wakes as well as a fuller one.
+        // If the pipe is full, the main thread wakes anyway.
         _ = write(descriptor, &byte, 1)
     }
 }
