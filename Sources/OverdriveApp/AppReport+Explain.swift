@@ -1,3 +1,6 @@
+// Owns the text forms of an app's report: one line, a table, a JSON trace and files. Programs call them. They never
+// change the report.
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)

@@ -1,3 +1,5 @@
+// Owns small wrappers of system calls that the app's threads use. They have no state.
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)

@@ -1,3 +1,5 @@
+// Owns the specific values of queues and `dispatchPrecondition`. Programs call them. They never run a closure.
+
 internal import OverdriveCore
 
 /// Names a value that queues keep for the closures that run on them.

@@ -1,3 +1,6 @@
+// Owns the submissions of closures and items to a DispatchQueue. Programs call them. They forward to a TaskQueue, to
+// its bridged queue, or to libdispatch's main queue.
+
 public import Dispatch
 public import OverdriveCore
 

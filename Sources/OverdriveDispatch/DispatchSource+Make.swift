@@ -1,3 +1,6 @@
+// Owns the functions that create sources, except timers, and that add data to them. Programs call them. `SourceCore`
+// calls the handlers.
+
 internal import CProcessWatching
 internal import Dispatch
 internal import Glibc

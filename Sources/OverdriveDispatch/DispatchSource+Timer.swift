@@ -1,3 +1,5 @@
+// Owns the functions that create timers and set their times. Programs call them. `SourceCore` calls the handlers.
+
 public import Dispatch
 internal import OverdriveCore
 

@@ -242,7 +242,7 @@ open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
     private func startOne() {
         section { plan.startIsThere() }
         while let op = takeBest() {
-            // The operation may not be ready any longer: a dependency was added, or an overridden isReady has
+            // The operation may no longer be ready: a dependency was added, or an overridden isReady has
             // changed.
             if op.isReady { return ThreadScope.with(self) { op.startInQueue() } }
             section { plan.isNotReady(op) }

@@ -42,8 +42,8 @@ public struct Pipeline<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - input: The type of the source's items.
-    ///   - tokens: The largest number of items in the pipeline at a time, from 1 to 1,048,576; nil for 4 for each
-    ///     worker.
+    ///   - tokens: The largest number of items in the pipeline at a time, from 1 to 1,048,576; nil means 4
+    ///     for each worker.
     ///   - name: The label of the pipeline's jobs in dumps and warnings.
     ///   - scheduler: The scheduler whose workers run the stages.
     /// - Ordering: None.

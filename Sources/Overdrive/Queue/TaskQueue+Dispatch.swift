@@ -1,3 +1,5 @@
+// Owns the initializer of a TaskQueue on a dispatch queue. Programs call it. OverdriveCore implements the queue.
+
 public import Dispatch
 public import OverdriveCore
 
