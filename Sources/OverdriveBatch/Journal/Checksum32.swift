@@ -16,9 +16,10 @@ package enum Checksum32 {
         return tables
     }()
 
-    package static func of(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+    /// - Parameter sum: The checksum of the bytes before `bytes`, if there are any.
+    package static func of(_ bytes: UnsafeRawBufferPointer, after sum: UInt32 = 0) -> UInt32 {
         unsafe tables.withUnsafeBufferPointer { tables in
-            var value = ~UInt32(0)
+            var value = ~sum
             var place = 0
             while bytes.count - place >= 8 {
                 let word = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))

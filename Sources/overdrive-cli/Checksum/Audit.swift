@@ -1,6 +1,3 @@
-// Owns the comparison of a directory tree with a checksum list. `AuditPlan` passes each file, and `report` prints the
-// result. It never reads the tree itself.
-
 internal import Glibc
 
 /// The differences between a tree and a list: missing, extra, moved and changed files.
@@ -21,12 +18,14 @@ struct Audit {
     private(set) var matches = 0
     private(set) var malformed = 0
     private var listed = ListedFiles()
-    /// The listed files with another digest, by their index in the list.
-    private var changed: [(place: Int, found: Digest)] = []
+    /// The listed files that are there with another digest, by their places in the list, and these digests.
+    private var changed: [Int32] = []
+    private var found = PackedFiles()
     private var unreadable: [Bytes] = []
     /// The directories and files that cannot be read.
     private var closed: Set<Bytes> = []
-    private var added: [(name: Bytes, digest: Digest)] = []
+    /// What is there and not in the list.
+    private var added = PackedFiles()
 
     /// The algorithm of the list's digests; nil for an empty list.
     var algorithm: Algorithm? { listed.algorithm }
@@ -71,11 +70,16 @@ struct Audit {
     /// Records a file of the tree.
     mutating func meet(_ line: ChecksumLine) {
         guard let place = listed.place(of: line.name) else {
-            added.append((line.name, line.digest))
+            _ = added.append(line.name, line.digest)
             return
         }
         listed.meet(place)
-        if listed.digest(place) == line.digest { matches += 1 } else { changed.append((place, line.digest)) }
+        if listed.digest(place) == line.digest {
+            matches += 1
+        } else {
+            changed.append(Int32(place))
+            _ = found.append([], line.digest)
+        }
     }
 
     /// Records a file or directory that could not be read.
@@ -87,29 +91,98 @@ struct Audit {
         closed.insert(Bytes(name.last == .slash ? name.dropLast() : name[...]))
     }
 
-    /// Returns all differences, sorted by name.
-    func differences() -> [Difference] {
-        var differences = changed.map { place, found in
-            Difference(kind: .changed, name: listed.name(place), expected: listed.digest(place), found: found)
-        }
-        differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
-        var missing: [Digest: [Bytes]] = [:]
+    /// A difference by its places in the lists: 12 bytes, as there may be as many as files.
+    private enum Noted {
+        case changed(place: Int32, number: Int32)
+        case extra(Int32)
+        case moved(Int32, from: Int32)
+        case missing(Int32)
+        /// By its place in `unreadable`.
+        case unreadable(Int32)
+        /// In a directory that cannot be read, by its place in the list.
+        case hidden(Int32)
+    }
+
+    /// All differences, in the order of their names. Each one is made when it is asked for.
+    func differences() -> some RandomAccessCollection<Difference> {
+        var noted: [Noted] = []
+        var missing: [Int32] = []
+        // At once: arrays that grow leave what they had been to the allocator.
+        noted.reserveCapacity(listed.count + added.count + unreadable.count)
+        if added.count > 0 { missing.reserveCapacity(listed.count) }
+        for (number, place) in changed.enumerated() { noted.append(.changed(place: place, number: Int32(number))) }
+        for place in unreadable.indices { noted.append(.unreadable(Int32(place))) }
         // Files below an unreadable directory may exist, so they do not count as missing.
-        for place in listed.unmet {
-            let name = listed.name(place)
-            if !closed.isEmpty, name.indices.contains(where: { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }) {
-                differences.append(Difference(kind: .unreadable, name: name))
+        for place in listed.unmet.lazy.map({ Int32($0) }) {
+            if isHidden(listed.name(Int(place))) {
+                noted.append(.hidden(place))
+            } else if added.count == 0 {
+                noted.append(.missing(place))  // Nothing can have moved.
             } else {
-                missing[listed.digest(place), default: []].append(name)
+                missing.append(place)
             }
         }
-        for digest in missing.keys { missing[digest]?.sort { $1.lexicographicallyPrecedes($0) } }
-        for (name, digest) in added {
-            let before = missing[digest]?.popLast()
-            differences.append(Difference(kind: before == nil ? .extra : .moved, name: name, before: before))
+        add(missing, to: &noted)
+        noted.sort { name($0).lexicographicallyPrecedes(name($1)) }
+        return noted.lazy.map(difference)
+    }
+
+    private func isHidden(_ name: ArraySlice<UInt8>) -> Bool {
+        guard !closed.isEmpty else { return false }
+        return name.indices.contains { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }
+    }
+
+    /// Adds files that are missing, extra or moved. Of several missing files with one digest, the first name has moved first.
+    private func add(_ missing: [Int32], to noted: inout [Noted]) {
+        var missing = missing
+        var extra = (0..<added.count).map { Int32($0) }
+        if !missing.isEmpty, !extra.isEmpty {
+            // Both in the order of digests, so that one pass finds the pairs.
+            missing.sort {
+                let (one, other) = (listed.digest(Int($0)), listed.digest(Int($1)))
+                return one == other
+                    ? listed.name(Int($0)).lexicographicallyPrecedes(listed.name(Int($1))) : one.precedes(other)
+            }
+            extra.sort {
+                let (one, other) = (added.digest(Int($0)), added.digest(Int($1)))
+                return one == other ? added.name(Int($0)).lexicographicallyPrecedes(added.name(Int($1))) : one.precedes(other)
+            }
         }
-        for name in missing.values.joined() { differences.append(Difference(kind: .missing, name: name)) }
-        return differences.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+        var rest = missing[...]
+        for place in extra {
+            let digest = added.digest(Int(place))
+            while let first = rest.first, listed.digest(Int(first)).precedes(digest) {
+                noted.append(.missing(first))
+                rest.removeFirst()
+            }
+            if let first = rest.first, listed.digest(Int(first)) == digest {
+                noted.append(.moved(place, from: first))
+                rest.removeFirst()
+            } else {
+                noted.append(.extra(place))
+            }
+        }
+        noted += rest.map { .missing($0) }
+    }
+
+    private func name(_ noted: Noted) -> ArraySlice<UInt8> {
+        switch noted {
+        case .changed(let place, _), .missing(let place), .hidden(let place): listed.name(Int(place))
+        case .extra(let place), .moved(let place, _): added.name(Int(place))
+        case .unreadable(let place): unreadable[Int(place)][...]
+        }
+    }
+
+    private func difference(_ noted: Noted) -> Difference {
+        let name = Bytes(self.name(noted))
+        return switch noted {
+        case .changed(let place, let number):
+            Difference(kind: .changed, name: name, expected: listed.digest(Int(place)), found: found.digest(Int(number)))
+        case .extra: Difference(kind: .extra, name: name)
+        case .moved(_, let before): Difference(kind: .moved, name: name, before: Bytes(listed.name(Int(before))))
+        case .missing: Difference(kind: .missing, name: name)
+        case .unreadable, .hidden: Difference(kind: .unreadable, name: name)
+        }
     }
 }
 

@@ -69,6 +69,11 @@ struct Digest: Hashable, Sendable {
         }
     }
 
+    /// The order of digests of one algorithm, by their bytes.
+    func precedes(_ other: Digest) -> Bool {
+        withBytes { ours in other.withBytes { ours.lexicographicallyPrecedes($0) } }
+    }
+
     func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         withUnsafeBytes(of: bytes) { body(UnsafeRawBufferPointer(rebasing: $0.prefix(algorithm.byteCount))) }
     }

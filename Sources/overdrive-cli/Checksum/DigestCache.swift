@@ -75,7 +75,7 @@ final class DigestCache: Sendable {
     private let text: Bytes
     private let count: Int
     private let start: Int64
-    private let added = Mutex<[Entry]>([])
+    private let added: Mutex<Records>
 
     /// Opens the cache at `path`; a missing file is an empty cache.
     ///
@@ -85,6 +85,7 @@ final class DigestCache: Sendable {
         self.algorithm = algorithm
         mark = Self.mark(algorithm)
         recordSize = 48 + algorithm.byteCount
+        added = Mutex(Records(size: recordSize))
         start = now
         let name = String(decoding: path.printable, as: UTF8.self)
         let file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
@@ -152,47 +153,17 @@ final class DigestCache: Sendable {
     /// Writes the cache if it has new entries. The file is written under another name first, so that it is always
     /// complete.
     func save() throws(BatchRefusal) {
-        let new = added.withLock { $0 }.sorted { $0.precedes($1.device, $1.inode) }
-        guard !new.isEmpty else { return }
-        var bytes = mark
-        bytes.reserveCapacity(text.count + new.count * recordSize)
-        text.withUnsafeBytes { old in
-            var place = 0
-            func record(_ place: Int) -> Slice<UnsafeRawBufferPointer> {
-                let offset = mark.count + place * recordSize
-                return old[offset..<offset + recordSize]
-            }
-            for (index, entry) in new.enumerated() {
-                // If a file was read under two names, the last entry is kept.
-                if index + 1 < new.count, new[index + 1].device == entry.device,
-                    new[index + 1].inode == entry.inode
-                {
-                    continue
-                }
-                while place < count {
-                    let kept = Entry(UnsafeRawBufferPointer(rebasing: record(place)), algorithm)
-                    guard kept.precedes(entry.device, entry.inode) else {
-                        if kept.device == entry.device, kept.inode == entry.inode { place += 1 }
-                        break
-                    }
-                    bytes += record(place)
-                    place += 1
-                }
-                entry.write(to: &bytes)
-            }
-            while place < count {
-                bytes += record(place)
-                place += 1
-            }
-        }
-        let sum = bytes.withUnsafeBytes { Checksum32.of($0) }
-        withUnsafeBytes(of: sum.littleEndian) { bytes += $0 }
-
+        let added = added.withLock { $0 }
+        guard added.count > 0 else { return }
+        let order = (0..<Int32(added.count)).sorted { added.key(Int($0)) < added.key(Int($1)) }
         let draft = path + Bytes(ascii: ".\(getpid())")
         let name = String(decoding: path.printable, as: UTF8.self)
         let file = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
         guard file >= 0 else { throw .system(name, "creation", .output) }
-        let error = StandardStreams.write(bytes[...], to: file) { false }
+        var writer = SummedWriter(file)
+        mark.withUnsafeBytes { writer.append($0) }
+        merge(added, order, into: &writer)
+        let error = writer.finish()
         if error != 0 { errno = error }
         guard error == 0, fsync(file) == 0, close(file) == 0,
             draft.withCString({ from in path.withCString { rename(from, $0) } }) == 0
@@ -200,6 +171,98 @@ final class DigestCache: Sendable {
             let refusal = BatchRefusal.system(name, "writing", .output)
             _ = draft.withCString { unlink($0) }
             throw refusal
+        }
+    }
+
+    /// Writes the records of the cache and the added ones, in order. An added record replaces that of the same file.
+    private func merge(_ added: Records, _ order: [Int32], into writer: inout SummedWriter) {
+        text.withUnsafeBytes { old in
+            var place = 0
+            func record(_ place: Int) -> UnsafeRawBufferPointer {
+                let offset = mark.count + place * recordSize
+                return UnsafeRawBufferPointer(rebasing: old[offset..<offset + recordSize])
+            }
+            for (index, number) in order.enumerated() {
+                let key = added.key(Int(number))
+                // If a file was read under two names, the last entry is kept.
+                if index + 1 < order.count, added.key(Int(order[index + 1])) == key { continue }
+                while place < count, Records.key(record(place)) < key {
+                    writer.append(record(place))
+                    place += 1
+                }
+                if place < count, Records.key(record(place)) == key { place += 1 }
+                added.withRecord(Int(number)) { writer.append($0) }
+            }
+            while place < count {
+                writer.append(record(place))
+                place += 1
+            }
+        }
+    }
+
+    /// Records in pieces: one array would be copied as it grows, with both copies in memory.
+    private struct Records {
+        private static let piece = 1 << 14
+        let size: Int
+        private(set) var count = 0
+        private var pieces: [Bytes] = []
+
+        init(size: Int) { self.size = size }
+
+        mutating func append(_ entry: Entry) {
+            if count % Self.piece == 0 {
+                pieces.append([])
+                pieces[pieces.count - 1].reserveCapacity(Self.piece * size)
+            }
+            entry.write(to: &pieces[pieces.count - 1])
+            count += 1
+        }
+
+        func withRecord<R>(_ number: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+            pieces[number / Self.piece].withUnsafeBytes { bytes in
+                let offset = number % Self.piece * size
+                return body(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + size]))
+            }
+        }
+
+        func key(_ number: Int) -> (UInt64, UInt64) { withRecord(number, Self.key) }
+
+        /// Device and inode.
+        static func key(_ record: UnsafeRawBufferPointer) -> (UInt64, UInt64) {
+            (
+                UInt64(littleEndian: record.loadUnaligned(as: UInt64.self)),
+                UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
+    }
+
+    /// Writes bytes to a file, and their checksum at the end.
+    private struct SummedWriter {
+        private static let most = 1 << 20
+        private let file: Int32
+        private var pending = Bytes()
+        private var sum: UInt32 = 0
+        private var error: Int32 = 0
+
+        init(_ file: Int32) { self.file = file }
+
+        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+            pending += bytes
+            if pending.count >= Self.most { flush() }
+        }
+
+        /// - Returns: The number of the first error, or 0.
+        mutating func finish() -> Int32 {
+            flush()
+            withUnsafeBytes(of: sum.littleEndian) { pending += $0 }
+            flush()
+            return error
+        }
+
+        private mutating func flush() {
+            sum = pending.withUnsafeBytes { Checksum32.of($0, after: sum) }
+            if error == 0 { error = StandardStreams.write(pending[...], to: file) { false } }
+            pending.removeAll(keepingCapacity: true)
         }
     }
 }
