@@ -80,6 +80,15 @@ struct RunSignalTests {
         #expect(try running.wait().status == 0)
     }
 
+    @Test("a command that asks on the terminal ends with a sentence, and the run goes on")
+    func asksTerminal() throws {
+        let script = "[ $0 = b ] || read x </dev/tty; echo got $0"
+        try tree.write("line", "exec \(Command.overdrivePath) run -j1 --progress none sh -c '\(script)' ::: a b")
+        let outcome = try tree.shell("script -qec 'sh line' /dev/null")
+        #expect(outcome.status == 1 && outcome.text.contains("got b"), "\(outcome.text)")
+        #expect(outcome.text.contains("overdrive: a: asked for the terminal, which commands cannot use here"), "\(outcome.text)")
+    }
+
     @Test("shards end with the process that divided the job, however early it is told to end, and however it ends")
     func orphans() throws {
         let arguments = ["run", "--journal", "j", "--processes", "2", "-j1", "sh", "-c", "echo $$ >draft.$0; mv draft.$0 pid.$0; exec sleep 1000", ":::", "a", "b", "c", "d"]
@@ -147,6 +156,13 @@ struct RunSignalTests {
         #expect(try tree.shell("TMPDIR=. \(line); ls").lines == ["a", "b", "filter"])
         let neither = try tree.shell("TMPDIR=/none \(line)")
         #expect(neither.status == 71 && neither.lines == [] && neither.errorLines.count == 1, "\(neither.errors)")
+    }
+
+    @Test("checksum reads files where a container refuses preadv2", arguments: [EPERM, ENOSYS])
+    func noReadAhead(error: Int32) throws {
+        try tree.write("filter", Self.filter)
+        let outcome = try tree.shell("python3 filter 327 \(error) \(Command.overdrivePath) checksum filter && sha256sum filter")
+        #expect(outcome.status == 0 && outcome.lines.count == 2 && outcome.lines.first == outcome.lines.last, "\(outcome.errors)")
     }
 
     @Test("a run that can begin no process ends with 71, and the next run repeats its items")
