@@ -8,7 +8,7 @@ struct StateMachineTests {
     static let events: [TaskState.Event] = [
         .add(byProgram: true), .add(byProgram: false), .start, .dependOn, .gainDependent, .condition, .release, .conditionsMet,
         .begin, .leave, .retryDue, .cancel, .discard, .publish, .claimSlot, .fillSlot, .watch, .close(locked: false), .close(locked: true),
-        .finish(returning: false), .finish(returning: true),
+        .finish(returning: false), .finish(returning: true), .succeed,
     ] + (0...2).flatMap { [.fail(attempt: $0, returning: false), .fail(attempt: $0, returning: true)] }
 
     /// A state and what is under way around it: who still owes which event.
@@ -31,7 +31,7 @@ struct StateMachineTests {
         let state = world.state
         switch event {
         case .begin, .discard: return world.submissions > 0
-        case .leave: return world.isEntered
+        case .leave, .succeed: return world.isEntered
         case .finish(let returning): return !returning || world.isEntered
         case .fail(let attempt, returning: true): return world.isEntered && attempt == state.attempt
         // Of an earlier one, too: who says so was asked about it while that one was under way.
@@ -54,6 +54,7 @@ struct StateMachineTests {
         switch event {
         case .begin, .discard: next.submissions -= 1
         case .leave, .finish(returning: true), .fail(_, returning: true): next.isEntered = false
+        case .succeed: if !step.actions.isEmpty { next.isEntered = false }
         case .publish: next.published += 1
         case .conditionsMet: next.evaluations -= 1
         case .release: next.releases -= 1

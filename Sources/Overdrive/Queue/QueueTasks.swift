@@ -164,8 +164,14 @@ final class QueueTasks: TaskRegistry {
         // Acquires the place.
         let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
         guard place != 0, place != QueueTasks.announcing, place != QueueTasks.gone else { return }
-        tellEnd(of: task, in: queue, at: place)
+        if place & QueueTasks.addIsAnnounced != 0 { tellEnd(of: task, in: queue, at: place) }
         unsafe leave(place & ~(QueueTasks.endIsAnnounced | QueueTasks.addIsAnnounced), Unmanaged.passUnretained(task))
+    }
+
+    /// Whether `didAdd` of a delegate was called, or is being called.
+    @inline(__always)
+    static func mayAnnounceEnd(of task: AnyTask) -> Bool {
+        task.place.load(ordering: .relaxed) & addIsAnnounced != 0  // relaxed: `announceEnd` decides
     }
 
     /// Calls the delegate's `willFinish`, before the outcome is published.

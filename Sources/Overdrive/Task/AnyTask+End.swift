@@ -31,6 +31,11 @@ extension AnyTask {
             } else {
                 step(.finish(returning: returning)).actions
             }
+        return received(actions, failure: failure)
+    }
+
+    @inline(__always)
+    private func received(_ actions: TaskState.Actions, failure: (any Error)?) -> Reception {
         if actions.contains(.publish) {
             if endsLater { return .dueLater }
             preparePublishing(of: failure)
@@ -38,6 +43,15 @@ extension AnyTask {
         }
         perform(actions)
         return actions.contains(.accept) ? .accepted : .refused
+    }
+
+    /// The body has returned a value: takes it into account as an outcome. nil: another attempt is to follow, for which the body
+    /// has to be in its place.
+    @usableFromInline
+    final func settleValue() -> Reception? {
+        let actions = step(.succeed).actions
+        if actions.isEmpty { return nil }
+        return received(actions, failure: nil)
     }
 
     private func stepAfterFailure(_ failure: any Error, _ extras: TaskExtras, returning: Bool) -> TaskState.Actions {
@@ -76,15 +90,17 @@ extension AnyTask {
             endProgress(with: failure)  // whoever sees the outcome finds it counted
             tellObservers(of: .willFinish)
         }
-        lazyQueue.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
+        if QueueTasks.mayAnnounceEnd(of: self) {
+            lazyQueue.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
+        }
         if let failure { unsafe publishedError = failure }
     }
 
     /// The outcome is written: it can be read from now on. Returns whether the handler in the slot is to be served.
     @usableFromInline
-    final func publishOutcome() -> Bool {
+    final func publishOutcome(dropsBody: Bool) -> Bool {
         let actions = step(.publish).actions
-        if actions.contains(.dropBody) { carryOut(.dropBody) }
+        if dropsBody, actions.contains(.dropBody) { carryOut(.dropBody) }
         if let extras { end(extras) }
         return actions.contains(.serveSlot)
     }

@@ -8,6 +8,10 @@ extension AnyTask {
 
     /// Where the program added the task, in place of the queue to which a dependent had brought it.
     private var chosenQueue: TaskQueue? {
+        @inline(__always) get { lazyExtras.isSet ? chosenQueueInExtras : nil }
+    }
+
+    private var chosenQueueInExtras: TaskQueue? {
         // Acquires the field, which is not changed any more.
         let isMoved = lazyExtras.withReference { $0.isMoved.load(ordering: .acquiring) } ?? false
         return isMoved ? extras?.locked { $0.chosenQueue } : nil
@@ -73,6 +77,7 @@ extension AnyTask {
     /// Adds the task to a queue.
     final func enqueue(on queue: TaskQueue, byProgram: Bool, mayRepeat: Bool) {
         // One that was cancelled before is over: the queue, and its delegate, have nothing to do with it.
+        let standing = standing
         if standing.phase == .finished, !lazyQueue.isSet {
             if byProgram { markAdded(mayRepeat: mayRepeat) }
             return
@@ -93,6 +98,7 @@ extension AnyTask {
             return move(to: queue, from: stored, mayRepeat: mayRepeat)
         }
         let taken = join(stored, .add(byProgram: byProgram))
+        if taken.actions == [.accept, .submit] { return submit(byProducer: byProgram) }
         if taken.actions.isEmpty, byProgram { markAdded(mayRepeat: mayRepeat) }
         perform(taken.actions, byProducer: byProgram)
     }

@@ -174,6 +174,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         let left = stepOutOfLine()
         do { result = .success(try body()) } catch { result = .failure(error) }
         stepIntoLine(left)
+        // After a success the closure is seldom needed again, so it does not go back into its place.
+        if case .success = result, let reception = settleValue() {
+            switch reception {
+            case .due: publish(result, dropping: consume body)
+            case .dueLater: publishLater(result)
+            case .refused, .accepted: break
+            }
+            return
+        }
         unsafe self.body.become(.inline(consume body) { task, body in task.conduct(consume body) })
         conclude(result, returning: true)
     }
@@ -239,6 +248,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     /// Releases closures that a subclass stores for the body.
+    @usableFromInline
     func dropWork() {}
 
     private func runInline() {
@@ -282,12 +292,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     final func publish(_ result: Result<T, any Error>) {
         if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
-        let servesSlot = publishOutcome()
-        if handlersAreDeep() { return serveLater(slot: servesSlot) }
-        if servesSlot {
-            unsafe slot.take()?.serve(result)
-        }
-        endPublishing()
+        serve(result, inSlot: publishOutcome(dropsBody: true))
     }
 
     @usableFromInline
@@ -295,6 +300,23 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     final func publishLater(_ result: Result<T, any Error>) {
         let failure: (any Error)? = if case .failure(let error) = result { error } else { nil }
         publishLater(failure) { self.publish(result) }
+    }
+
+    /// Publishes a value as ``publish(_:)``, with the body that has returned it: it is in no other place.
+    @inlinable
+    final func publish(_ result: Result<T, any Error>, dropping body: consuming @escaping () throws -> T) {
+        if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
+        let servesSlot = publishOutcome(dropsBody: false)
+        _ = consume body
+        dropWork()
+        serve(result, inSlot: servesSlot)
+    }
+
+    @inlinable @inline(__always)
+    final func serve(_ result: Result<T, any Error>, inSlot servesSlot: Bool) {
+        if handlersAreDeep() { return serveLater(slot: servesSlot) }
+        if servesSlot { unsafe slot.take()?.serve(result) }
+        endPublishing()
     }
 
     /// Serves the handlers from the thread's line, because too many handlers are nested on the stack. They run after

@@ -19,8 +19,8 @@ struct TaskState: Equatable, Sendable {
     // MARK: - Fields
 
     var phase: AnyTask.State {
-        get { AnyTask.State(rawValue: Int(word & 7)) ?? .finished }
-        set { word = word & ~7 | UInt64(newValue.rawValue) }
+        @inline(__always) get { AnyTask.State(rawValue: Int(word & 7)) ?? .finished }
+        @inline(__always) set { word = word & ~7 | UInt64(newValue.rawValue) }
     }
 
     /// Whether the task was asked to stop before its outcome was decided.
@@ -90,6 +90,9 @@ struct TaskState: Equatable, Sendable {
         case begin
         /// The outcome is set. `returning` is true if the body sets it by its return.
         case finish(returning: Bool)
+        /// The body has returned a value, and the task does not hold the body. No action if another attempt or a
+        /// cancellation needs it.
+        case succeed
         /// An attempt has failed, and another may follow. `returning` is true if the body failed by its return.
         case fail(attempt: UInt16, returning: Bool)
         /// The body has returned without an outcome.
@@ -220,6 +223,11 @@ struct TaskState: Equatable, Sendable {
 
         case .finish(let returning):
             return takeOutcome(mayRetry: false, returning: returning)
+
+        case .succeed:
+            // A cancelled body is released before handlers of the outcome: it has to be in its place, too.
+            if isRetrying || isCancelled && !isSettled { return [] }
+            return takeOutcome(mayRetry: false, returning: true)
 
         case .fail(let attempt, let returning):
             // The attempt has already failed once, and another follows. The caller checked for a retry too early.

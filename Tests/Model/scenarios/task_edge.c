@@ -22,7 +22,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
  * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */
 #include "base/atomic.h"

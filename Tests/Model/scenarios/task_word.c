@@ -6,19 +6,19 @@
  * dependents' list and the place on the registry, and that each is handed over once.
  *
  * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
- * transcribes: Sources/Overdrive/Task/TaskState.swift:take 6d448101
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:take b27b250f
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeOutcome c48cecad
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave 59c9e905
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
- * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome d9aeac61
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome 402d8131
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing 35b72af8
- * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue 614e9b37
+ * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue b5782791
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish faee40fb
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fb200922
  * transcribes: Sources/Overdrive/Task/Task.swift:add 82113120
  * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:move 55f98a41
  * transcribes: Sources/Overdrive/Task/TaskExtras.swift:change be514399
