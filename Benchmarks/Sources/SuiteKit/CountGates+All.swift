@@ -1,7 +1,7 @@
 extension CountGate {
     /// What gates: a little above what is measured, so that one more instruction that locks, one more
     /// allocation or a tenth more instructions per unit fails.
-    public static let all: [CountGate] = forking + spawning + allocating
+    public static let all: [CountGate] = forking + spawning + allocating + graphs
 
     private static func perFork(_ program: String, _ count: Count, _ limit: Double) -> CountGate {
         CountGate(
@@ -44,6 +44,17 @@ extension CountGate {
         perClosure("chain", "chain", .futexes, 0.005),
         perClosure("serial queue", "serial-queue", .allocations, 1.06),
     ]
+
+    /// One node of a random graph of 1,000 nodes that is run again: 2 runs against 12. The build is in both.
+    private static func perNode(_ count: Count, _ limit: Double) -> CountGate {
+        func runs(_ count: Int) -> Workload.Parameters { ["shape": 3, "n": 1000, "again": 1, "least": count, "most": count] }
+        // The warm-up is one run, so nothing has run twice.
+        return CountGate(
+            name: "node of a graph that is run again", program: "contender-overdrive", word: "graph", count: count, small: runs(2),
+            large: runs(12), units: { Double($0["least", default: 1] * $0["n", default: 1]) / 2 }, limit: limit)
+    }
+
+    private static let graphs = [perNode(.locked, 3), perNode(.instructions, 280)]
 
     /// What else has a promise, most about memory: records serve again, so a unit allocates what its closure captures and no more.
     private static let allocating = [

@@ -120,6 +120,8 @@ struct GraphNodeState: ~Copyable {
     @usableFromInline var outcome = GraphOutcome.pending
     /// The number of failed attempts. It needs no lock, because attempts do not overlap.
     var attempts: UInt16 = 0
+    /// The number of the next node in the run's list of ready nodes, or -1.
+    let nextReady = Atomic<Int32>(-1)
 
     static var doomed: UInt8 { 1 }
     static var notTaken: UInt8 { 2 }

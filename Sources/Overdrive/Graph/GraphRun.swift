@@ -9,6 +9,9 @@ internal import Synchronization
 /// Storage is reused: `Frozen` keeps finished runs, and `Results` returns its run to that pool. Any number of threads
 /// work on a run, each on one node at a time. `group` counts each job of the run, and each node that waits for a
 /// retry or an asynchronous body. When the group is empty, no thread accesses the run.
+///
+/// A plain node that is ready goes into `ready`. While the list has nodes, one job of the run is waiting in the queue or about to
+/// look at the list. A job that takes a node submits the next job if more nodes are left.
 @safe @usableFromInline
 final class GraphRun: CurrentWork {
     let layout: GraphLayout
@@ -18,6 +21,9 @@ final class GraphRun: CurrentWork {
     nonisolated(unsafe) private let states: UnsafeMutablePointer<GraphNodeState>
     nonisolated(unsafe) private let slots: UnsafeMutableRawPointer
     private let ended = Atomic(0)
+    private let ready = GraphReadyList()
+    /// Whether a job that will take a ready node is submitted and has not begun.
+    private let isJobWaiting = Atomic(false)
     /// After a stop or a cancel, nodes that have not begun do not begin.
     private let isStopped = Atomic(false)
     private let isCancelled = Atomic(false)
@@ -70,6 +76,8 @@ final class GraphRun: CurrentWork {
         retries.withLock { $0 = [:] }
         // Relaxed: no thread accesses the run; the pool's lock orders this before the next run.
         ended.store(0, ordering: .relaxed)
+        ready.clear()
+        isJobWaiting.store(false, ordering: .relaxed)  // A shutdown discards a job without calling it.
         isStopped.store(false, ordering: .relaxed)
         isCancelled.store(false, ordering: .relaxed)
         return true
@@ -173,40 +181,64 @@ final class GraphRun: CurrentWork {
         return own
     }
 
-    /// The job function of a node. Its context is the node's `GraphNodeState`.
+    /// The function of a job that takes a ready node.
     private static let job: TaskQueue.Function = { context in
-        guard let state = unsafe context?.assumingMemoryBound(to: GraphNodeState.self) else { return }
-        let run = unsafe state.pointee.run
-        run.drive(unsafe Int(state.pointee.index), most: run.mostOf(unsafe Int(state.pointee.index)))
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<GraphRun>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.runReady() }
     }
 
-    /// Returns 1 for a node with a queue or quality of service, so that no other node follows it on that queue's
-    /// thread.
-    private func mostOf(_ node: Int) -> Int { layout.isPlain(node) ? GraphRun.mostInline : 1 }
+    private func runReady() {
+        // In one order with `submitIfNeeded`: a thread that finds this job still waiting has added its nodes before the look.
+        _ = isJobWaiting.exchange(false, ordering: .sequentiallyConsistent)
+        guard let node = unsafe ready.take(in: states) else { return }
+        if !ready.isEmpty { submitIfNeeded() }
+        drive(node, most: GraphRun.mostInline)
+    }
+
+    /// The function of the job of a node that has its own queue or quality of service.
+    ///
+    /// Such a node is followed by no other one on that queue's thread.
+    private static let specialJob: TaskQueue.Function = { context in
+        guard let state = unsafe context?.assumingMemoryBound(to: GraphNodeState.self) else { return }
+        unsafe state.pointee.run.drive(Int(state.pointee.index), most: 1)
+    }
 
     private func push(_ node: Int) {
-        if layout.isPlain(node) {
-            return unsafe queue.async(
-                group: group, qos: nil, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
-        }
+        if layout.isPlain(node) { return add(first: node, last: node) }
         let special = layout.special(node)
         if case .suspending(let body)? = special?.body { return begin(node, suspending: body) }
         unsafe (special?.queue ?? queue).async(
-            group: group, qos: special?.qos, function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
+            group: group, qos: special?.qos, function: GraphRun.specialJob, context: UnsafeMutableRawPointer(states + node))
     }
 
-    /// Submits released nodes. Plain nodes are submitted in one batch.
+    /// Submits ready nodes: plain ones together. The first of the plain ones is taken first.
     private func push(_ nodes: some Collection<Int>) {
-        if nodes.count < 3 { return nodes.forEach { push($0) } }
-        queue.asyncJobs(group: group) { batch in
-            for node in nodes where layout.isPlain(node) {
-                unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
-            }
-        }
-        for node in nodes where !layout.isPlain(node) { push(node) }
+        var chain = GraphReadyChain()
+        for node in nodes { push(node, by: &chain) }
+        add(chain)
     }
 
-    /// Runs a node, then a node that it released, and so on. Other released nodes become jobs.
+    private func push(_ node: Int, by chain: inout GraphReadyChain) {
+        if layout.isPlain(node) { unsafe chain.append(node, in: states) } else { push(node) }
+    }
+
+    private func add(_ chain: GraphReadyChain) {
+        if let first = chain.first { add(first: first, last: chain.last) }
+    }
+
+    private func add(first: Int, last: Int) {
+        unsafe ready.add(first: first, last: last, in: states)
+        submitIfNeeded()
+    }
+
+    /// Submits a job unless one is waiting.
+    private func submitIfNeeded() {
+        if isJobWaiting.load(ordering: .sequentiallyConsistent) || isJobWaiting.exchange(true, ordering: .sequentiallyConsistent) { return }
+        unsafe queue.async(
+            group: group, qos: nil, function: GraphRun.job, context: Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Runs a node, then a node that it has released or else the newest ready node, and so on.
     ///
     /// After every `most` nodes the thread reads the clock. It submits the next node and returns when its time is
     /// used up. If `most` is 1, it runs only one node.
@@ -227,9 +259,13 @@ final class GraphRun: CurrentWork {
         var look = most
         var end: Duration?  // Set at the first look at the clock.
         while true {
-            guard let outcome = execute(node) else { return count }  // A retry will end the node.
-            count += 1
-            guard let next = release(node, outcome) else { return count }
+            var released: Int?
+            // If a retry will end the node, it has released nothing.
+            if let outcome = execute(node) {
+                count += 1
+                released = release(node, outcome)
+            }
+            guard let next = unsafe released ?? (most > 1 ? ready.take(in: states) : nil) else { return count }
             if count >= look {
                 guard most > 1, end.map({ GraphRun.now() < $0 }) ?? true else {
                     push(next)
@@ -337,22 +373,12 @@ final class GraphRun: CurrentWork {
     /// ones become jobs.
     private func release(_ node: Int, _ outcome: GraphOutcome) -> Int? {
         unsafe states[node].outcome = outcome
-        let successors = unsafe layout.successors(of: node)
         var next: Int?
-        var other: Int?
-        for at in successors.indices {
-            let edge = unsafe successors[at]
-            guard tell(edge, after: node, outcome) else { continue }
-            if next == nil, layout.isPlain(edge.node) {
-                next = edge.node
-            } else if let other {
-                unsafe pushAll(node, outcome, successors, from: at + 1, other, edge.node)
-                return next
-            } else {
-                other = edge.node
-            }
+        var chain = GraphReadyChain()
+        for unsafe edge in unsafe layout.successors(of: node) where tell(edge, after: node, outcome) {
+            if next == nil, layout.isPlain(edge.node) { next = edge.node } else { push(edge.node, by: &chain) }
         }
-        if let other { push(other) }
+        add(chain)
         return next
     }
 
@@ -366,27 +392,6 @@ final class GraphRun: CurrentWork {
         // A single dependency is not counted.
         if layout.joins(of: edge.node) == 1 { return true }
         return unsafe states[edge.node].waitsFor.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
-    }
-
-    /// Updates the dependents from the `from`-th edge on. Ready ones, and `first` and `second`, become jobs in one
-    /// batch.
-    ///
-    /// Memory use does not depend on the number of dependents.
-    private func pushAll(
-        _ node: Int, _ outcome: GraphOutcome, _ successors: UnsafeBufferPointer<GraphEdge>, from: Int, _ first: Int, _ second: Int
-    ) {
-        queue.asyncJobs(group: group) { batch in
-            func add(_ node: Int) {
-                guard layout.isPlain(node) else { return push(node) }
-                unsafe batch.async(function: GraphRun.job, context: UnsafeMutableRawPointer(states + node))
-            }
-            add(first)
-            add(second)
-            for at in from..<successors.count {
-                let edge = unsafe successors[at]
-                if tell(edge, after: node, outcome) { add(edge.node) }
-            }
-        }
     }
 
     private func verdict(of kind: GraphEdge.Kind, after node: Int, _ outcome: GraphOutcome) -> UInt8 {

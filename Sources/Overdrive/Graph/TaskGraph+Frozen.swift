@@ -34,9 +34,9 @@ extension TaskGraph {
         ///   after all started nodes have returned.
         /// - Ordering: The caller sees the writes of all nodes.
         /// - Threading: Any thread; in an `async` function call the other form.
-        /// - Cost: No allocation for a plain node, and an atomic instruction for each dependency. The first dependent
-        ///   that a node releases runs at once on the same thread. Each other dependent costs a submission. A run
-        ///   allocates 24 bytes plus the result's size for each node, unless it reuses a finished run.
+        /// - Cost: No allocation for a plain node, and a locked instruction for each dependency. A node that is released
+        ///   first runs at once on the thread that released it; another one costs two locked instructions. A first run, and
+        ///   each run beyond those whose results were given back, allocates 24 bytes and the result's size for each node.
         @available(*, noasync, message: "write await run() inside an async function, not at the top level of a file")
         public func run(token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
             try run(with: [], token: token)

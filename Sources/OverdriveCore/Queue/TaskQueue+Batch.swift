@@ -39,23 +39,13 @@ extension TaskQueue {
         return try outcome.get()
     }
 
-    /// Submits a batch without errors or results. It is not generic, since type lookups would cost more than a short
-    /// batch.
-    package func asyncJobs(group: WaitGroup, _ fill: (inout Batch) -> Void) {
-        unsafe withUnsafeTemporaryAllocation(byteCount: Int(OD_BATCH_BYTES), alignment: 16) { room in
-            var batch = unsafe Batch(of: self, group: group, qos: nil, in: room)
-            fill(&batch)
-            unsafe batch.submit(madeIn: room)
-        }
-    }
-
     /// The closures that ``TaskQueue/asyncBatch(group:qos:_:)`` submits together.
     @safe public struct Batch: ~Copyable {
         private let queue: TaskQueue
         private let group: WaitGroup?
         private let qos: QoS?
         /// The engine's batch; nil if the closures go to a dispatch queue.
-        let handle: OpaquePointer?
+        private let handle: OpaquePointer?
 
         fileprivate init(of queue: TaskQueue, group: WaitGroup?, qos: QoS?, in room: UnsafeMutableRawBufferPointer) {
             self.queue = queue

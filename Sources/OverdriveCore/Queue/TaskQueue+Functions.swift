@@ -23,14 +23,3 @@ extension TaskQueue {
         }
     }
 }
-
-extension TaskQueue.Batch {
-    /// Adds `function(context)` to a batch; see ``TaskQueue/async(group:qos:function:context:)``.
-    package mutating func async(function: TaskQueue.Function, context: UnsafeMutableRawPointer) {
-        guard let handle = unsafe handle else {
-            nonisolated(unsafe) let (function, context) = unsafe (function, context)
-            return async { unsafe function(context) }
-        }
-        unsafe od_batch_add(handle, function, context)
-    }
-}
