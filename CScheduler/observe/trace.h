@@ -39,7 +39,15 @@ extern odi_atomic(bool) odi_trace_wanted;
 #else
 ODI_HOT_INLINE bool odi_traces(void)
 {
+#if defined(__x86_64__) && !defined(ODI_TSAN)
+    /* Two instructions; the compiler's own atomic load takes a third one. */
+    __asm__ goto("cmpb $0, %0\n\tjne %l1" : : "m"(odi_trace_wanted) : "cc" : wanted);
+    return false;
+wanted:
+    return true;
+#else
     return ODI_UNLIKELY(odi_load_relaxed(&odi_trace_wanted)); /* relaxed: a hint; the ring orders its words itself */
+#endif
 }
 #endif
 
