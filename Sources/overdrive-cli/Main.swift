@@ -25,6 +25,7 @@ struct OverdriveCommand: ParsableCommand {
             MachineCommand.self,
             BenchCommand.self,
             PreloadCommand.self,
+            TraceCommand.self,
             AdoptCommand.self,
         ]
     )

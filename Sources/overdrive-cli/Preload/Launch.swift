@@ -14,25 +14,37 @@ struct Launch {
             return "\(Launch.libraryName) is not beside this command: build it with scripts/build-preload, or name it with --library"
         }
         guard access(library) else {
-            return "\(printed(library)) cannot be read: build it with scripts/build-preload"
+            return "\(Launch.printed(library)) cannot be read: build it with scripts/build-preload"
         }
         guard !library.contains(where: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ":") }) else {
-            return "\(printed(library)) has a space or a colon in its path, where LD_PRELOAD would cut it: move it elsewhere"
+            return "\(Launch.printed(library)) has a space or a colon in its path, where LD_PRELOAD would cut it: move it elsewhere"
         }
         guard let program = Launch.find(words[0]) else {
-            return "\(printed(words[0])): no such program was found"
+            return "\(Launch.printed(words[0])): no such program was found"
         }
         if let obstacle = ProgramFile(path: program)?.obstacle {
             StandardError.say(program, obstacle)
         }
         let others = getenv("LD_PRELOAD").map { Bytes(ascii: ":" + String(cString: $0)) } ?? []
         _ = (library + others).withCString { setenv("LD_PRELOAD", $0, 1) }
+        return Launch.execute(program, words)
+    }
+
+    /// Starts a program in place of this process. Returns why that failed, in a sentence.
+    static func replace(by words: [Bytes]) -> String {
+        guard let program = find(words[0]) else {
+            return "\(printed(words[0])): no such program was found"
+        }
+        return execute(program, words)
+    }
+
+    private static func execute(_ program: Bytes, _ words: [Bytes]) -> String {
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { $0.withCString { strdup($0) } } + [nil]
         _ = program.withCString { execv($0, &arguments) }
         return "\(printed(program)) cannot be started: \(sentence(forError: errno))"
     }
 
-    private func printed(_ path: Bytes) -> String {
+    private static func printed(_ path: Bytes) -> String {
         String(decoding: path.printable, as: UTF8.self)
     }
 

@@ -32,6 +32,7 @@ struct UsageTests {
             ["checksum", "--retry-failed", "."], ["run", "--requeue", "1", "--", "true", ":::", "a"],
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
+            ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
