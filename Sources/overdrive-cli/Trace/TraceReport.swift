@@ -58,7 +58,6 @@ struct TraceReport {
     private mutating func pass(to time: UInt64) {
         if first == 0 { (first, last) = (time, time) }
         guard time > last else { return }
-        // A closure waits a moment for the thread that is woken for it: what is shorter says nothing.
         if parked > 0, let most = labels.indices.max(by: { labels[$0].pending < labels[$1].pending }), labels[most].pending > 0 {
             labels[most].idle += time - last
         }
@@ -131,7 +130,8 @@ struct TraceReport {
         let whole = max(last - first, 1)
         var found: [(cost: UInt64, sentence: String)] = []
         for label in labels {
-            if label.idle > whole / 10 {
+            // After a loss it is unknown which closures are pending.
+            if label.idle > whole / 10, notes["lost", default: 0] == 0 {
                 found.append((
                     label.idle,
                     "Workers were idle for \(Self.time(label.idle)) while closures of \"\(label.name)\" waited. The queue is serial, limited or suspended: raise its width, or shorten its closures."
@@ -172,7 +172,7 @@ struct TraceReport {
         }
         if notes.isEmpty { lines.append("The file breaks off: the process was killed, or still writes it.") }
         if let lost = notes["lost"], lost > 0 { lines.append("\(lost) events were lost, so counts and times are too small.") }
-        if let left = notes["arrows left out"], left > 0 { lines.append("\(left) closures are without a wait: others were alike.") }
+        if let left = notes["arrows left out"], left > 0 { lines.append("\(left) closures are without a wait: others were alike, or their submissions are not in the trace.") }
         return lines.isEmpty ? [] : [""] + lines
     }
 
