@@ -213,6 +213,27 @@ struct DumpTests {
         for queue in [database, pages] { queue.waitUntilAllTasksAreFinished() }
     }
 
+    @Test("has one clock for a wait for an item, which is made of parts")
+    func waitForItem() throws {
+        let scheduler = makeScheduler(workers: 2, spares: 2)
+        let queue = TaskQueue.serial(label: "waits", scheduler: scheduler)
+        let suspended = TaskQueue.serial(scheduler: scheduler)
+        let item = WorkItem {}
+        suspended.suspend()
+        suspended.async(execute: item)
+        queue.async { item.wait() }
+        #expect(eventually { scheduler.dump().workers.contains { $0.waitsFor == "for a group" } })
+        pass(.milliseconds(400))  // a part began after 300 ms
+        let activity = try #require(scheduler.dump().workers.first { $0.waitsFor == "for a group" }).activity
+        guard case .blocks(_, let time) = activity else {
+            Issue.record("\(activity)")
+            return
+        }
+        #expect(time >= .milliseconds(300))
+        suspended.resume()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
     @Test("has the chain of who waits for whom, down to the one who runs")
     func chain() throws {
         let scheduler = makeScheduler(workers: 3, spares: 8, name: "chained")

@@ -104,10 +104,14 @@ internal import CScheduler
     ) -> WaitResult {
         let began = ContinuousClock.now
         var part = Duration.milliseconds(20)
+        var says = false
+        defer { if says { od_blocking_end() } }
         while let queue = queue() {
             let left = timeout.map { $0 - began.duration(to: .now) }
             if let left, left <= part { return wait(overriding: queue, qos, timeout: left) }
             if wait(overriding: queue, qos, timeout: part) == .success { return .success }
+            if !says { od_blocking_begin() } // all parts are one wait in a dump
+            says = true
             part = min(part * 2, .seconds(1))
         }
         return wait(overriding: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
