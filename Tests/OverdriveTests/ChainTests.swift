@@ -302,7 +302,7 @@ struct ChainTests {
     func discardedOfBefore() {
         let ((source, emit), queue) = (spoken(), TaskQueue.serial())
         queue.suspend()
-        let switched = source.switchTo(queue).retry(RetryPolicy(times: 1, delay: .fixed(.seconds(600))))
+        let switched = source.switchTo(queue).retry(RetryPolicy(attempts: 2, delay: .fixed(.seconds(600))))
         switched.start()
         emit(.update(1))
         #expect(switched.finish(with: .error(Flaw())))
@@ -334,7 +334,7 @@ struct ChainTests {
         let frame = Frame { [weak task] in
             if task?.name == "frames" { asked.add() }
         }
-        task.retry(RetryPolicy(times: 1) { [frame] _ in
+        task.retry(RetryPolicy(attempts: 2) { [frame] _ in
             withExtendedLifetime(frame) {}
             return true
         })

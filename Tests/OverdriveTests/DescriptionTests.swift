@@ -176,7 +176,7 @@ struct DescriptionTests {
         let task = Task.inline { () throws -> Int in
             ran.add()
             throw Offline()
-        }.retry(RetryPolicy(times: 1, delay: .fixed(.seconds(3_600))))
+        }.retry(RetryPolicy(attempts: 2, delay: .fixed(.seconds(3_600))))
         task.isTimed = true
         queue.add(task: task)
         #expect(eventually { ran.count == 1 && task.state == .pending && task.duration == task.duration })

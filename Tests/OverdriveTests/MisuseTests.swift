@@ -114,7 +114,7 @@ struct MisuseTests {
             task.start()
         },
         Scene("a jitter without end", says: "RetryPolicy.jitter: out of range (inf). Choose 0 to 1.") {
-            var policy = RetryPolicy(times: 1)
+            var policy = RetryPolicy(attempts: 2)
             policy.jitter = .infinity
         },
         Scene(

@@ -98,7 +98,7 @@ struct OverdriveAcceptanceTests {
         #expect(task.retryCount == 0)
         task.retry(3)
         #expect(task.retryCount == 3)
-        task.retry(RetryPolicy(times: 3, delay: .fixed(.seconds(1000))))
+        task.retry(RetryPolicy(attempts: 4, delay: .fixed(.seconds(1000))))
         TaskQueue().add(task: task)
         #expect(eventually { task.retryCount == 2 })
         task.cancel()

@@ -64,7 +64,7 @@ struct RetryTests {
 
     @Test("stop on a cancel while they wait for their time")
     func cancelledInBetween() async {
-        let task = Task<Int>.inline { throw Flaw() }.retry(RetryPolicy(times: 3, delay: .fixed(.seconds(1000))))
+        let task = Task<Int>.inline { throw Flaw() }.retry(RetryPolicy(attempts: 4, delay: .fixed(.seconds(1000))))
         TaskQueue().add(task: task)
         #expect(eventually { task.retryCount == 2 })
         task.cancel()
@@ -75,7 +75,7 @@ struct RetryTests {
     func predicate() async {
         let runs = Counter()
         let task = Task<Int>.inline { throw Flaw(number: runs.add()) }
-            .retry(RetryPolicy(times: 9) { ($0 as? Flaw)?.number != 3 })
+            .retry(RetryPolicy(attempts: 10) { ($0 as? Flaw)?.number != 3 })
         TaskQueue().add(task: task)
         #expect((await task.result().error as? Flaw)?.number == 3)
     }
@@ -93,10 +93,10 @@ struct RetryTests {
 
     @Test("wait longer each time, up to a cap, give or take the jitter")
     func backoff() async throws {
-        let policy = RetryPolicy(times: 9, delay: .exponential(.milliseconds(100), cap: .seconds(1)))
+        let policy = RetryPolicy(attempts: 10, delay: .exponential(.milliseconds(100), cap: .seconds(1)))
         let waits = (1...6).map { policy.delay(afterFailures: $0) }
         #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800), .seconds(1), .seconds(1)])
-        let steady = RetryPolicy(times: 1, delay: .fixed(.seconds(2)), jitter: 0.5)
+        let steady = RetryPolicy(attempts: 2, delay: .fixed(.seconds(2)), jitter: 0.5)
         #expect(steady.delay(afterFailures: 7) == .seconds(2))
         let shares = (0..<200).map { _ in steady.wait(afterFailures: 1) / .seconds(2) }
         #expect(shares.allSatisfy { (0.5...1.5).contains($0) } && shares.contains { $0 < 1 } && shares.contains { $0 > 1 })
@@ -105,7 +105,7 @@ struct RetryTests {
         let task = Task<Int>.inline {
             guard runs.add() == 3 else { throw Flaw() }
             return 1
-        }.retry(RetryPolicy(times: 2, delay: .exponential(.milliseconds(1), multiplier: 200), jitter: 0.5))
+        }.retry(RetryPolicy(attempts: 3, delay: .exponential(.milliseconds(1), multiplier: 200), jitter: 0.5))
         TaskQueue().add(task: task)
         #expect(try await task.value == 1)
         // 1 + 200 ms, at least half of each.
@@ -149,7 +149,7 @@ struct RetryTests {
     @Test("wait no longer than the cap, whatever the wait is multiplied by")
     func multipliers() {
         func wait(_ multiplier: Double, _ cap: Duration = .seconds(60), afterFailures failed: Int = 9) -> Duration {
-            RetryPolicy(times: 9, delay: .exponential(.seconds(1), multiplier: multiplier, cap: cap))
+            RetryPolicy(attempts: 10, delay: .exponential(.seconds(1), multiplier: multiplier, cap: cap))
                 .delay(afterFailures: failed)
         }
         for multiplier in [1e40, .greatestFiniteMagnitude, .infinity, .nan] { #expect(wait(multiplier) == .seconds(60)) }
@@ -168,7 +168,7 @@ struct RetryTests {
                 attempts.add()
                 throw Flaw()
             }
-            task.retry(RetryPolicy(times: 2, delay: .fixed(.seconds(600))) { _ in questions.add() > 0 })
+            task.retry(RetryPolicy(attempts: 3, delay: .fixed(.seconds(600))) { _ in questions.add() > 0 })
             kept = task
             TaskQueue().add(task: task)
             #expect(eventually { attempts.count == 1 && task.state == .pending })
@@ -231,7 +231,7 @@ struct RetryTests {
         }
         task.retry(7)  // which the next one replaces
         task.retry(
-            RetryPolicy(times: 1) { error in
+            RetryPolicy(attempts: 2) { error in
                 guard (error as? Flaw)?.number == 2 else { return true }
                 gate.pass()
                 return true

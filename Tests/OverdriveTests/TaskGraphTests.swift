@@ -162,12 +162,12 @@ struct TaskGraphTests {
     func retries() async throws {
         let graph = TaskGraph()
         let (attempts, slow) = (Counter(), Counter())
-        let node = graph.node(retry: RetryPolicy(times: 3)) { () throws -> Int in
+        let node = graph.node(retry: RetryPolicy(attempts: 4)) { () throws -> Int in
             guard attempts.add() % 4 == 0 else { throw Flaw() }
             return attempts.count
         }
         let later = graph.node(
-            after: node, retry: RetryPolicy(times: 1, delay: .fixed(.milliseconds(2)))
+            after: node, retry: RetryPolicy(attempts: 2, delay: .fixed(.milliseconds(2)))
         ) { n async throws -> Int in
             guard slow.add() % 2 == 0 else { throw Flaw() }
             return n
@@ -235,7 +235,7 @@ struct TaskGraphTests {
         let (graph, begun) = (TaskGraph(), WaitGroup())
         let number = graph.input("number", of: Int.self)
         let node = if isRetry {
-            graph.node(after: number, retry: RetryPolicy(times: 1, delay: .fixed(.seconds(3600)))) { n throws -> Int in
+            graph.node(after: number, retry: RetryPolicy(attempts: 2, delay: .fixed(.seconds(3600)))) { n throws -> Int in
                 if n == 0 { return n }
                 begun.leave()
                 throw Flaw()
@@ -281,7 +281,7 @@ struct TaskGraphTests {
         let (graph, attempts, failed) = (TaskGraph(), Counter(), WaitGroup())
         let isMended = Atomic(false)
         failed.enter()
-        let node = graph.node(retry: RetryPolicy(times: 1, delay: .fixed(.seconds(3600)))) { () throws -> Int in
+        let node = graph.node(retry: RetryPolicy(attempts: 2, delay: .fixed(.seconds(3600)))) { () throws -> Int in
             if attempts.add() == 1 { failed.leave() }
             guard isMended.load(ordering: .relaxed) else { throw Flaw() }
             return attempts.count
@@ -488,7 +488,7 @@ private struct RandomGraph {
                 if isBad || (failsFirst == 1 && attempt % 2 == 1 && isCrowded.count == 0) { throw Flaw(number: i) }
                 return sum &* 3 &+ i
             }
-            let retry = RetryPolicy(times: 1)
+            let retry = RetryPolicy(attempts: 2)
             let queue = Int.random(in: 0..<8, using: &random) == 0 ? serial : nil
             let flag = flags.isEmpty || Int.random(in: 0..<4, using: &random) != 0 ? nil : flags.randomElement(using: &random)
             let wanted = Bool.random(using: &random)

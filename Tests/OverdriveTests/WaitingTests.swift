@@ -33,7 +33,7 @@ struct WaitingTests {
         let (first, second) = (Task<Int>(error: Flaw()), Task.inline { 1 })
         second.add(dependency: first, requiring: .success)
         second.retry(
-            RetryPolicy(times: 1) { _ in
+            RetryPolicy(attempts: 2) { _ in
                 waited.note(Self.waitForDependent())
                 return false
             })

@@ -5,7 +5,7 @@ internal import OverdriveCore
 
 /// Decides whether and when a failed task runs again.
 ///
-///     task.retry(RetryPolicy(times: 5, delay: .exponential(.milliseconds(100), cap: .seconds(5)), jitter: 0.2) {
+///     task.retry(RetryPolicy(attempts: 6, delay: .exponential(.milliseconds(100), cap: .seconds(5)), jitter: 0.2) {
 ///         $0 is NetworkError
 ///     })
 public struct RetryPolicy: Sendable {
@@ -19,9 +19,9 @@ public struct RetryPolicy: Sendable {
         case exponential(Duration, multiplier: Double = 2, cap: Duration = .seconds(60))
     }
 
-    /// The number of attempts after the first. Traps if negative.
-    public var times: Int { didSet { check() } }
-    /// The wait before each retry.
+    /// The most attempts, the first included; a number below 1 traps. `BatchRetry` of OverdriveBatch counts alike.
+    public var attempts: Int { didSet { check() } }
+    /// How long each retry waits.
     public var delay: Delay
     /// The random variation of each wait: 0.2 means 80 % to 120 % of the wait. Traps outside 0 to 1.
     public var jitter: Double { didSet { check() } }
@@ -31,18 +31,18 @@ public struct RetryPolicy: Sendable {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - times: The number of attempts after the first. Traps if negative.
-    ///   - delay: The wait before each retry.
-    ///   - jitter: The random variation of each wait as a fraction. Traps outside 0 to 1.
-    ///   - isWorthwhile: Returns whether an error justifies another attempt.
+    ///   - attempts: The most attempts, the first included; 1 or more, else it traps.
+    ///   - delay: How long to wait before each.
+    ///   - jitter: By how much waits vary at random, 0 to 1, else it traps.
+    ///   - isWorthwhile: Whether an error is worth another attempt.
     /// - Ordering: None.
     /// - Threading: Any thread. `isWorthwhile` is called on the thread that ends an attempt.
     /// - Cost: None but the closure's captures.
     public init(
-        times: Int, delay: Delay = .none, jitter: Double = 0,
+        attempts: Int, delay: Delay = .none, jitter: Double = 0,
         isWorthwhile: @escaping @Sendable (any Error) -> Bool = { _ in true }
     ) {
-        self.times = times
+        self.attempts = attempts
         self.delay = delay
         self.jitter = jitter
         self.isWorthwhile = isWorthwhile
@@ -50,7 +50,7 @@ public struct RetryPolicy: Sendable {
     }
 
     private func check() {
-        guard times >= 0 else { trap("RetryPolicy.times: negative number (\(times)). Choose 0 or more.") }
+        guard attempts >= 1 else { trap("RetryPolicy.attempts: out of range (\(attempts)). Choose 1 or more.") }
         guard (0...1).contains(jitter) else { trap("RetryPolicy.jitter: out of range (\(jitter)). Choose 0 to 1.") }
     }
 
@@ -85,18 +85,19 @@ public struct RetryPolicy: Sendable {
 extension Task {
     /// Repeats the task through its queue when an attempt fails, up to `times` times.
     ///
-    ///     task.retry(3)
+    ///     task.retry(3) // at most four attempts, as with RetryPolicy(attempts: 4)
     ///
     /// A cancelled task is not repeated. A task with a failed condition is not repeated.
     ///
-    /// - Parameter times: The number of attempts after the first. Traps if negative.
+    /// - Parameter times: The most attempts after the first; a negative number traps.
     /// - Returns: The task.
     /// - Ordering: Applies to failures after this call. A later call replaces the policy.
     /// - Threading: Any thread, at any time before the outcome.
     /// - Cost: A lock, and one allocation for the first optional property of a task. Each attempt is a submission.
     @discardableResult
     public final func retry(_ times: Int = 1) -> Self {
-        retry(RetryPolicy(times: times))
+        guard times >= 0, times < .max else { trap("Task.retry(_:): out of range (\(times)). Choose 0 or more.") }
+        return retry(RetryPolicy(attempts: times + 1))
     }
 
     /// Repeats the task through its queue when an attempt fails and the policy allows a retry.
@@ -110,11 +111,11 @@ extension Task {
     ///   after a timer if the policy has a delay.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
-        let times = policy.times
+        let retries = policy.attempts - 1
         var policy = Optional(policy)
         makeExtras().locked { fields in
-            fields.retriesLeft = times
-            swap(&fields.retry, &policy)  // The replaced policy is released after the lock.
+            fields.retriesLeft = retries
+            swap(&fields.retry, &policy)  // the one before is given up without the lock
         }
         return self
     }

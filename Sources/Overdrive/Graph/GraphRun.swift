@@ -317,7 +317,7 @@ final class GraphRun: CurrentWork {
 
     /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
     private func failed(_ node: Int, _ error: any Error) -> GraphOutcome? {
-        if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.times, Int(UInt16.max) - 1), mayBegin,
+        if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1), mayBegin,
             !error.isCancellation, retry.isWorthwhile(error)
         {
             unsafe states[node].attempts += 1
