@@ -72,6 +72,25 @@ struct InitializerTests {
         #expect(order.all.count == 4)
     }
 
+    @Test("task_made_with_requiring_success_fails_after_a_failed_dependency")
+    func requiring() async {
+        let queue = TaskQueue()
+        let failed = Task<Int>.inline { throw Flaw() }
+        let strict: [AnyTask] = [
+            Reads(dependencies: [failed], requiring: .success),
+            InlineTask(dependencies: [failed], requiring: .success) {},
+            BlockTask(dependencies: [failed], requiring: .success) {},
+            BlockTask(dependencies: [failed], requiring: .success, blocks: [{}, {}]),
+            Task.inline(dependencies: [failed], requiring: .success) { 1 },
+        ]
+        let lenient = Task.inline(dependencies: [failed]) { 1 }
+        queue.add(tasks: strict)
+        queue.add(task: lenient)
+        await queue.drained()
+        #expect(strict.allSatisfy { $0.outcome?.error is DependencyError })
+        #expect(lenient.outcome?.value != nil)
+    }
+
     @Test("outcome_of_tasks_of_several_types_is_there_when_they_have_finished")
     func outcomes() async {
         let queue = TaskQueue()

@@ -33,18 +33,19 @@ extension Task {
     ///
     ///     let page = Task.inline(dependencies: [layout, photos]) { try render() }
     ///
-    /// The parameters are those of ``init(dependencies:observers:conditions:)``, and the closure.
+    /// The parameters are those of ``init(dependencies:requiring:observers:conditions:)``, and the closure.
     ///
     /// - Ordering: The body runs after the dependencies and the conditions.
     /// - Threading: Any thread; the body runs on a worker, or on the thread that calls `start()`.
     /// - Cost: The cost of ``inline(_:)``, and an allocation for each dependency.
     @inlinable
     public static func inline(
-        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
+        observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         _ body: sending @escaping () throws -> T
     ) -> Task<T> {
         let task = inline(body)
-        task.add(dependencies: dependencies, observers: observers, conditions: conditions)
+        task.add(dependencies: dependencies, requiring: requirement, observers: observers, conditions: conditions)
         return task
     }
 
@@ -134,11 +135,12 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     /// - Threading: Any thread.
     /// - Cost: Two allocations, and one for each dependency.
     public convenience init(
-        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
+        observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         _ taskBlock: @escaping @Sendable () -> Void
     ) {
         self.init(taskBlock)
-        add(dependencies: dependencies, observers: observers, conditions: conditions)
+        add(dependencies: dependencies, requiring: requirement, observers: observers, conditions: conditions)
     }
 }
 
@@ -193,11 +195,12 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     /// - Threading: Any thread.
     /// - Cost: Two allocations, and one for each block's captures and for each dependency.
     public convenience init(
-        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
+        observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         blocks: [@Sendable () -> Void]
     ) {
         self.init(blocks: blocks)
-        add(dependencies: dependencies, observers: observers, conditions: conditions)
+        add(dependencies: dependencies, requiring: requirement, observers: observers, conditions: conditions)
     }
 
     /// Creates a task with one block, dependencies, observers and conditions.
@@ -208,10 +211,12 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     /// - Threading: Any thread.
     /// - Cost: Two allocations, and one for the block's captures and for each dependency.
     public convenience init(
-        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
+        observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         _ block: @escaping @Sendable () -> Void
     ) {
-        self.init(dependencies: dependencies, observers: observers, conditions: conditions, blocks: [block])
+        self.init(
+            dependencies: dependencies, requiring: requirement, observers: observers, conditions: conditions, blocks: [block])
     }
 
     /// Adds a block. Traps if the task has begun.

@@ -173,9 +173,10 @@ extension AnyTask {
     /// Applies the arguments of an initializer, while no other thread has the task.
     @usableFromInline
     final func add(
-        dependencies: [AnyTask], observers: [any TaskObserver], conditions: [any TaskCondition]
+        dependencies: [AnyTask], requiring requirement: DependencyRequirement, observers: [any TaskObserver],
+        conditions: [any TaskCondition]
     ) {
-        for dependency in dependencies { add(dependency: dependency) }
+        for dependency in dependencies { add(dependency: dependency, requiring: requirement) }
         for observer in observers { add(observer: observer) }
         for condition in conditions { add(condition: condition) }
     }
