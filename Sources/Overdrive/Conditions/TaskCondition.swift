@@ -26,10 +26,9 @@ public protocol TaskCondition: Sendable {
     ///
     /// They become dependencies of the task when the task is added to a queue.
     func dependencies<T>(forTask task: Task<T>) -> Dependencies
-    /// Rejects, at compile time, a type of ``Dependencies`` that is not an array of ``AnyTask``. Conforming types do
-    /// not implement this function.
-    static func tasks(_ dependencies: Dependencies) -> [AnyTask]
-    /// Evaluates the condition and returns its result.
+    /// There for every condition that can be; it is what refuses another ``Dependencies``.
+    static func _tasks(_ dependencies: Dependencies) -> [AnyTask]
+    /// Answers by returning.
     func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
 }
 
@@ -54,7 +53,7 @@ extension TaskCondition {
     public var conditionName: String { String(describing: type(of: self)) }
 
     @available(*, unavailable, message: "dependencies(forTask:) returns [AnyTask]; for an Operation return a task that finishes when it does")
-    public static func tasks(_ dependencies: Dependencies) -> [AnyTask] { fatalError("unavailable") }
+    public static func _tasks(_ dependencies: Dependencies) -> [AnyTask] { fatalError("unavailable") }
 
     @available(*, unavailable, message: "write func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult, or conform to CallbackTaskCondition for the form with an evaluationBlock")
     public func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { fatalError("unavailable") }
@@ -63,7 +62,7 @@ extension TaskCondition {
 extension TaskCondition where Dependencies == [AnyTask] {
     public func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [] }
 
-    public static func tasks(_ dependencies: [AnyTask]) -> [AnyTask] { dependencies }
+    public static func _tasks(_ dependencies: [AnyTask]) -> [AnyTask] { dependencies }
 }
 
 extension CallbackTaskCondition {
@@ -163,7 +162,7 @@ extension Task {
     }
 
     private func dependencies<C: TaskCondition>(of condition: C) -> [AnyTask] {
-        C.tasks(condition.dependencies(forTask: self))
+        C._tasks(condition.dependencies(forTask: self))
     }
 
     final func evaluateConditions() {

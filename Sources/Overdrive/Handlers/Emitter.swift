@@ -130,16 +130,17 @@ extension Task {
     ///     end.
     /// - Ordering: An update, then the outcome, when the task is started.
     /// - Threading: Any thread.
-    /// - Cost: The cost of a progressive task.
-    public convenience init(_ before: NoClosure? = nil, value: T, _ after: NoClosure? = nil) {
+    /// - Cost: As of a progressive task.
+    public convenience init(_ before: _NoClosure? = nil, value: T, _ after: _NoClosure? = nil) {
         self.init { emit in
             emit(.value(value))
             return {}
         }
     }
 
-    /// A function type that no closure of a program has; see ``init(_:value:_:)``.
-    public typealias NoClosure = (Never) -> Void
+    /// A type that no program's closure has: see ``init(_:value:_:)``.
+    @_documentation(visibility: internal)
+    public typealias _NoClosure = (Never) -> Void
 
     /// Creates a task that fails with an error.
     ///

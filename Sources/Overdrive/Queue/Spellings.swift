@@ -42,13 +42,14 @@ extension AnyTask {
     }
 
     @available(*, unavailable, message: "there is no order within a quality of service: write task.qos = .userInitiated or .utility")
-    public final var queuePriority: SpelledPriority {
+    public final var queuePriority: _SpelledPriority {
         get { fatalError("unavailable") }
         set { fatalError("unavailable") }
     }
 
-    /// The type of an operation's priorities. The compiler's error names the replacement.
-    public enum SpelledPriority: Sendable {
+    /// The type of an operation's priorities, so that the compiler names the replacement.
+    @_documentation(visibility: internal)
+    public enum _SpelledPriority: Sendable {
         case veryLow, low, normal, high, veryHigh
     }
 }

@@ -2,6 +2,21 @@
 // replacement in an error. None of them can be called.
 
 extension TaskQueue {
+    @available(*, unavailable, message: "DispatchQueue(label:) was serial: write .serial(label:) or .concurrent(label:)")
+    public convenience init(label: String, qos: QoS = .default) {
+        fatalError("unavailable")
+    }
+
+    @available(
+        *, unavailable,
+        message: "a queue's closure cannot await: write Task(executorPreference: queue.taskExecutor) { … }, or give an actor the queue's actorExecutor"
+    )
+    public func async(
+        group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: @escaping () async -> Void
+    ) {
+        fatalError("unavailable")
+    }
+
     @available(*, unavailable, message: "write TaskQueue.concurrent(label:maxConcurrentTaskCount:), or .serial(label:) for one at a time")
     public convenience init(label: String, qos: QoS = .default, maxConcurrentTaskCount: Int) {
         fatalError("unavailable")
@@ -16,22 +31,23 @@ extension TaskQueue {
 
     @available(*, unavailable, message: "write TaskQueue.concurrent(label:) for .concurrent, TaskQueue.serial(label:) without attributes, and initiallyInactive: true for .initiallyInactive")
     public convenience init(
-        label: String, qos: QoS = .default, attributes: SpelledAttributes, target: TaskQueue? = nil
+        label: String, qos: QoS = .default, attributes: _SpelledAttributes, target: TaskQueue? = nil
     ) {
         fatalError("unavailable")
     }
 
     /// The type of `attributes: .concurrent`, so that the compiler names the replacement.
-    public struct SpelledAttributes: ExpressibleByArrayLiteral, Sendable {
-        public init(arrayLiteral: SpelledAttributes...) {}
-        public static var concurrent: SpelledAttributes { [] }
-        public static var initiallyInactive: SpelledAttributes { [] }
+    @_documentation(visibility: internal)
+    public struct _SpelledAttributes: ExpressibleByArrayLiteral, Sendable {
+        public init(arrayLiteral: _SpelledAttributes...) {}
+        public static var concurrent: _SpelledAttributes { [] }
+        public static var initiallyInactive: _SpelledAttributes { [] }
     }
 
     @available(*, unavailable, message: "a time is a ContinuousClock.Instant, and .now takes no parentheses: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
     @discardableResult
     public func asyncAfter(
-        deadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+        deadline: _SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) -> Timer {
         fatalError("unavailable")
     }
@@ -39,7 +55,7 @@ extension TaskQueue {
     @available(*, unavailable, message: "timers do not use the wall clock: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
     @discardableResult
     public func asyncAfter(
-        wallDeadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+        wallDeadline: _SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) -> Timer {
         fatalError("unavailable")
     }
@@ -90,16 +106,17 @@ extension TaskQueue {
     }
 
     /// The type of `.now() + 5` as a time or duration, so that the compiler names the replacement.
-    public struct SpelledTime: Sendable {
+    @_documentation(visibility: internal)
+    public struct _SpelledTime: Sendable {
         private init() {}
 
-        public static func now() -> SpelledTime { SpelledTime() }
+        public static func now() -> _SpelledTime { _SpelledTime() }
 
-        public static var distantFuture: SpelledTime { SpelledTime() }
+        public static var distantFuture: _SpelledTime { _SpelledTime() }
 
-        public static func + (time: SpelledTime, seconds: Double) -> SpelledTime { time }
+        public static func + (time: _SpelledTime, seconds: Double) -> _SpelledTime { time }
 
-        public static func + (time: SpelledTime, interval: Duration) -> SpelledTime { time }
+        public static func + (time: _SpelledTime, interval: Duration) -> _SpelledTime { time }
     }
 }
 
@@ -110,12 +127,12 @@ extension WaitGroup {
     ) {}
 
     @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
-    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+    public func wait(timeout: TaskQueue._SpelledTime) -> WaitResult { fatalError("unavailable") }
 }
 
 extension CountingSemaphore {
     @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
-    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+    public func wait(timeout: TaskQueue._SpelledTime) -> WaitResult { fatalError("unavailable") }
 }
 
 extension WorkItem {
@@ -125,5 +142,5 @@ extension WorkItem {
     ) {}
 
     @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() without a limit")
-    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+    public func wait(timeout: TaskQueue._SpelledTime) -> WaitResult { fatalError("unavailable") }
 }

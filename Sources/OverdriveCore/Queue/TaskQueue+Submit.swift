@@ -49,17 +49,7 @@ extension TaskQueue {
         }
     }
 
-    @available(
-        *, unavailable,
-        message: "a queue's closure cannot await: write Task(executorPreference: queue.taskExecutor) { … }, or give an actor the queue's actorExecutor"
-    )
-    public func async(
-        group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: @escaping () async -> Void
-    ) {
-        fatalError("unavailable")
-    }
-
-    /// Converts the quality of service and flags of a submission to the engine's values.
+    /// What the engine is told of a submission's quality of service and flags.
     func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
         let qos = QoS.asked(qos, flags)
         var terms = UInt32(0)

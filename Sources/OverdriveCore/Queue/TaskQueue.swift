@@ -135,11 +135,6 @@ public final class TaskQueue: Sendable {
         unsafe TaskQueue(label: label, qos: qos, limit: 1, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
-    @available(*, unavailable, message: "DispatchQueue(label:) was serial: write .serial(label:) or .concurrent(label:)")
-    public convenience init(label: String, qos: QoS = .default) {
-        fatalError("unavailable")
-    }
-
     init(
         label: String, qos: QoS, limit: Int, isInactive: Bool = false, pendingLimit: UInt32 = 0,
         overflow: od_overflow = OD_OVERFLOW_WAITS, target: (TaskQueue, OpaquePointer)? = nil, scheduler: Scheduler,
