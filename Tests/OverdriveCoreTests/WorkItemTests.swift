@@ -9,7 +9,7 @@ struct WorkItemTests {
     func runs() async {
         let runs = Counter()
         let item = WorkItem { runs.add() }
-        #expect(item.wait(timeout: .zero) == .timedOut)
+        #expect(await item.wait(timeout: .zero) == .timedOut)
         #expect(item.description == "WorkItem (not begun)")
         queue.async(execute: item)
         await item.wait()
@@ -18,8 +18,8 @@ struct WorkItemTests {
         for _ in 0..<99 { queue.async(execute: item) }
         await queue.drained()
         #expect(runs.count == 100)
-        #expect(item.wait(timeout: .zero) == .success)
-        #expect(item.wait(deadline: .now) == .success)
+        #expect(await item.wait(timeout: .zero) == .success)
+        #expect(await item.wait(deadline: .now) == .success)
         #expect(!item.isCancelled)
     }
 

@@ -156,11 +156,11 @@ public final class WorkItem: Sendable {
 
     /// Waits until the item has finished.
     ///
-    /// - Ordering: Writes of the first run are visible.
-    /// - Threading: Any thread; a spare replaces a waiting worker. In the item's own body, and in work that the body
-    ///   runs on its thread, the call would wait for itself and traps. The call never returns if no code submits,
-    ///   performs or cancels the item.
-    /// - Cost: One load if the item has finished; otherwise a sleep in the kernel.
+    /// - Ordering: What the first run wrote is visible.
+    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body, and from what that
+    ///   calls or starts on its thread, it would wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
+    /// - Cost: A load where it has ended; else a sleep in the kernel.
+    @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         checkIsOutside("wait()")
         _ = ended.wait(overridingWeak: { servedBy }, qos)
@@ -173,21 +173,39 @@ public final class WorkItem: Sendable {
     /// - Ordering: After `.success`, writes of the first run are visible.
     /// - Threading: Any thread; a spare replaces a waiting worker. In the item's own body, the call returns after the
     ///   timeout.
-    /// - Cost: The same as `wait()`.
+    /// - Cost: As of `wait()`.
+    @available(*, noasync, message: "it blocks the thread: write await wait(timeout:)")
     public func wait(timeout: Duration) -> WaitResult {
         ended.wait(overridingWeak: { servedBy }, qos, timeout: timeout)
     }
 
     /// Waits until the item has finished, or until `deadline`.
     ///
-    /// - Ordering: After `.success`, writes of the first run are visible.
-    /// - Threading: The same as ``wait(timeout:)``.
-    /// - Cost: The same as `wait()`.
+    /// - Ordering: After `.success` what the first run wrote is visible.
+    /// - Threading: As of ``wait(timeout:)``.
+    /// - Cost: As of `wait()`.
+    @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Suspends the calling task until the item has finished.
+    /// Suspends until the item has ended, but no longer than `timeout`.
+    ///
+    /// - Parameter timeout: The longest wait; zero or less only looks.
+    /// - Returns: `.success` if the item has ended. After `.timedOut` the caller may wait again.
+    /// - Ordering: After `.success` the writes of the first run are visible.
+    /// - Threading: Any task; no thread is held, and no queue's quality of service is raised.
+    /// - Cost: As of `WaitGroup.wait(timeout:)`.
+    public func wait(timeout: Duration) async -> WaitResult { await ended.wait(timeout: timeout) }
+
+    /// Suspends until the item has ended, but no longer than until `deadline`.
+    ///
+    /// - Ordering: After `.success` the writes of the first run are visible.
+    /// - Threading: Any task; no thread is held, and no queue's quality of service is raised.
+    /// - Cost: As of `WaitGroup.wait(timeout:)`.
+    public func wait(deadline: ContinuousClock.Instant) async -> WaitResult { await ended.wait(deadline: deadline) }
+
+    /// Suspends until the item has ended.
     ///
     /// - Ordering: Writes of the first run are visible.
     /// - Threading: Any task; the wait holds no thread. In the item's own body, the call traps.

@@ -49,7 +49,8 @@ internal import CScheduler
     ///
     /// - Ordering: In the order of the calls; writes before the signal are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: One locked instruction if a permit is free; otherwise a sleep in the kernel.
+    /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
+    @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         _ = unsafe od_semaphore_wait(handle, .max)
     }
@@ -63,7 +64,8 @@ internal import CScheduler
     ///   this waiter or the next one gets its permit.
     /// - Ordering: In the order of the calls; with a permit, writes before the signal are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: One locked instruction if a permit is free; otherwise a sleep in the kernel.
+    /// - Cost: One locked instruction where there is a permit; else a sleep in the kernel.
+    @available(*, noasync, message: "it blocks the thread: write await wait(timeout:)")
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
@@ -71,9 +73,10 @@ internal import CScheduler
     /// Takes a permit, or waits for one until `deadline`.
     ///
     /// - Returns: `.success` with a permit, `.timedOut` without.
-    /// - Ordering: The same as ``wait(timeout:)``.
-    /// - Threading: The same as ``wait(timeout:)``.
-    /// - Cost: The same as ``wait(timeout:)``.
+    /// - Ordering: As of ``wait(timeout:)``.
+    /// - Threading: As of ``wait(timeout:)``.
+    /// - Cost: As of ``wait(timeout:)``.
+    @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
@@ -90,13 +93,50 @@ internal import CScheduler
     public func wait() async throws {
         try Task.checkCancellation()
         if unsafe od_semaphore_wait(handle, 0) { return }
+        if await !isGranted(to: Waiter(for: self)) { throw CancellationError() }
+    }
+
+    /// Takes a permit, suspended in line for one, but no longer than `timeout`.
+    ///
+    ///     guard try await slots.wait(timeout: .milliseconds(50)) == .success else { return busy() }
+    ///
+    /// - Parameter timeout: The longest wait; zero or less only looks.
+    /// - Returns: `.success` with a permit, `.timedOut` without.
+    /// - Throws: `CancellationError`, without a permit, when the calling task is cancelled before it has one.
+    /// - Ordering: In the same line as threads.
+    /// - Threading: Blocks no thread.
+    /// - Cost: One locked instruction where there is a permit; else two allocations, a timer and a suspension.
+    public func wait(timeout: Duration) async throws -> WaitResult {
+        try Task.checkCancellation()
+        if unsafe od_semaphore_wait(handle, 0) { return .success }
+        guard timeout > .zero else { return .timedOut }
         let waiter = Waiter(for: self)
-        let taken = await withTaskCancellationHandler {
+        let timer = TaskQueue.global(qos: .userInitiated).asyncAfter(timeout) { waiter.cancel() }
+        defer { timer.cancel() }
+        if await isGranted(to: waiter) { return .success }
+        try Task.checkCancellation()
+        return .timedOut
+    }
+
+    /// Takes a permit, suspended in line for one until `deadline`.
+    ///
+    /// - Parameter deadline: The end of the wait; an instant in the past only looks.
+    /// - Returns: `.success` with a permit, `.timedOut` without.
+    /// - Throws: `CancellationError`, without a permit, when the calling task is cancelled before it has one.
+    /// - Ordering: In the same line as threads.
+    /// - Threading: Blocks no thread.
+    /// - Cost: As of the form with a timeout.
+    public func wait(deadline: ContinuousClock.Instant) async throws -> WaitResult {
+        try await wait(timeout: ContinuousClock.now.duration(to: deadline))
+    }
+
+    /// Suspends in line; false if the waiter is cancelled first.
+    private func isGranted(to waiter: Waiter) async -> Bool {
+        await withTaskCancellationHandler {
             await unsafe withUnsafeContinuation { unsafe waiter.begin($0) }
         } onCancel: {
             waiter.cancel()
         }
-        if !taken { throw CancellationError() }
     }
 
     /// Returns a permit, and gives it to the longest waiter if there is one.

@@ -63,11 +63,12 @@ internal import CScheduler
 
     /// Waits until the group is empty.
     ///
-    /// - Ordering: Writes of the closures are visible. The wait ends at the first moment at which the group is empty,
-    ///   even if other threads enter the group again.
-    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that the group counts must not wait for
-    ///   the group, because the wait never ends.
-    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
+    /// - Ordering: What the closures wrote is visible. It ends at the first moment in which nothing is under way,
+    ///   whatever is entered next.
+    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that waits for a group in which it is
+    ///   counted waits for ever.
+    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         _ = unsafe od_group_wait(handle, .max)
     }
@@ -78,7 +79,8 @@ internal import CScheduler
     /// - Returns: `.success`, or `.timedOut` if the group was not empty.
     /// - Ordering: After `.success`, writes of the closures are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
+    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    @available(*, noasync, message: "it blocks the thread: write await wait(timeout:)")
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
@@ -119,11 +121,12 @@ internal import CScheduler
 
     /// Waits until the group is empty, or until `deadline`.
     ///
-    /// - Parameter deadline: The end of the wait; a past time only checks.
-    /// - Returns: `.success`, or `.timedOut` if the group was not empty.
-    /// - Ordering: After `.success`, writes of the closures are visible.
-    /// - Threading: The same as ``wait(timeout:)``.
-    /// - Cost: The same as ``wait(timeout:)``.
+    /// - Parameter deadline: When to give up; one in the past only looks.
+    /// - Returns: `.success`, or `.timedOut` when something still was under way.
+    /// - Ordering: After `.success` what the closures wrote is visible.
+    /// - Threading: As of ``wait(timeout:)``.
+    /// - Cost: As of ``wait(timeout:)``.
+    @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
@@ -146,7 +149,35 @@ internal import CScheduler
         Handoff.received(by: self)
     }
 
-    /// Submits `body` to `queue` when the group is empty, or at once if it already is.
+    /// Suspends until nothing is under way, but no longer than `timeout`.
+    ///
+    ///     if await group.wait(timeout: .seconds(5)) == .timedOut { print("still busy") }
+    ///
+    /// It does not end early when the calling task is cancelled.
+    ///
+    /// - Parameter timeout: The longest wait; zero or less only looks.
+    /// - Returns: `.success`, or `.timedOut` if something was still under way.
+    /// - Ordering: After `.success` the writes of the closures are visible.
+    /// - Threading: Any task; no thread is held.
+    /// - Cost: Three allocations, a timer and a suspension. After a timeout the group keeps one small allocation until it
+    ///   is next empty.
+    public func wait(timeout: Duration) async -> WaitResult {
+        if unsafe od_group_wait(handle, 0) { return .success }
+        return await TimedWait.until(timeout) { done in whenEmpty(done) }
+    }
+
+    /// Suspends until nothing is under way, but no longer than until `deadline`.
+    ///
+    /// - Parameter deadline: The end of the wait; an instant in the past only looks.
+    /// - Returns: `.success`, or `.timedOut` if something was still under way.
+    /// - Ordering: As of the form with a timeout.
+    /// - Threading: Any task; no thread is held.
+    /// - Cost: As of the form with a timeout.
+    public func wait(deadline: ContinuousClock.Instant) async -> WaitResult {
+        await wait(timeout: ContinuousClock.now.duration(to: deadline))
+    }
+
+    /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
     ///
     ///     group.notify(on: .main) { show(results) }
     ///
