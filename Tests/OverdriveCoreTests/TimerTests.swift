@@ -166,7 +166,7 @@ struct TimerTests {
 
     @Test("A timer's own closure may cancel it, and hears that it runs")
     func cancelsItself() {
-        let said = Log<TaskQueue.Timer.Cancellation>()
+        let said = Log<TaskQueue.Timer.CancelResult>()
         let timer = queue.every(.milliseconds(1), after: .zero) { tick in said.note(tick.timer.cancel()) }
         #expect(eventually { said.all.count == 1 && timer.cancel() == .wasOver })
         #expect(said.all == [.running])

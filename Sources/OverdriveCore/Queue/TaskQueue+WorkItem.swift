@@ -35,13 +35,13 @@ extension TaskQueue {
     ///     queue.asyncAfter(.milliseconds(300), execute: search)
     ///
     /// - Parameters:
-    ///   - delay: The time from now; zero or less submits the item at once.
-    ///   - item: The item to submit then, with its own quality of service and flags. If it is cancelled before, it
-    ///     does not run.
-    /// - Returns: The timer. Its cancellation also cancels the item, unless the item has started.
-    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - delay: How long from now; zero or less submits it at once.
+    ///   - item: What to submit then, with its own quality of service and flags; nothing runs when it was
+    ///     cancelled before.
+    /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
+    /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
     /// - Threading: Any thread.
-    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
+    /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)
@@ -50,10 +50,10 @@ extension TaskQueue {
 
     /// Submits an item at a given time.
     ///
-    /// - Returns: The timer; see ``asyncAfter(_:execute:)``.
-    /// - Ordering: The same as ``asyncAfter(deadline:qos:flags:execute:)``.
+    /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
+    /// - Ordering: As of ``asyncAfter(deadline:tolerance:qos:flags:execute:)``.
     /// - Threading: Any thread.
-    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
+    /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)

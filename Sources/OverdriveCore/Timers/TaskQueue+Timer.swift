@@ -10,12 +10,12 @@ extension TaskQueue {
     ///     let timer = queue.every(.seconds(1)) { print("still here") }
     ///     timer.cancel()
     ///
-    /// A timer lives until its last call, with or without references to it, and retains its queue. Create timers with
-    /// ``TaskQueue/asyncAfter(_:qos:flags:execute:)`` and `TaskQueue/every(_:after:qos:flags:execute:)`.
+    /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
+    /// ``TaskQueue/asyncAfter(_:tolerance:qos:flags:execute:)`` and `TaskQueue/every(_:after:tolerance:qos:flags:execute:)`.
     ///
-    /// - Ordering: Writes of one call are visible to the next call, and after ``cancel()`` has returned
-    ///   ``Cancellation/wasOver``.
-    /// - Threading: Any thread.
+    /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
+    ///   ``CancelResult/wasOver``.
+    /// - Threading: Safe from any thread.
     @safe public final class Timer: Sendable {
         /// A call of a timer.
         public struct Tick: Sendable {
@@ -26,9 +26,9 @@ extension TaskQueue {
             public let missed: Int
         }
 
-        /// The state in which ``cancel()`` found the timer.
-        public enum Cancellation: Sendable {
-            /// The next call will not start.
+        /// The state that ``cancel()`` found.
+        public enum CancelResult: Sendable {
+            /// The next call will not begin.
             case prevented
             /// A call is running, possibly the one that cancels. It is the last.
             case running
@@ -54,7 +54,7 @@ extension TaskQueue {
         private nonisolated(unsafe) var body: ((Tick) -> Void)?
 
         init(
-            on queue: TaskQueue, first: First, every interval: Int64, qos: QoS?, flags: Flags,
+            on queue: TaskQueue, first: First, every interval: Int64, tolerance: Int64 = 0, qos: QoS?, flags: Flags,
             _ body: sending @escaping (Tick) -> Void
         ) {
             self.queue = queue
@@ -67,6 +67,7 @@ extension TaskQueue {
             case .at(let deadline): unsafe options.due_ns = EngineTime.due(deadline)
             case .due(let due): unsafe options.due_ns = max(due, 1)
             }
+            if tolerance > 0 { unsafe options.align(within: tolerance) }
             unsafe options.interval_ns = interval
             unsafe options.call = { context, missed in unsafe Timer.of(context)?.call(missed) }
             unsafe options.over = { context in unsafe Timer.of(context)?.over() }
@@ -115,14 +116,14 @@ extension TaskQueue {
         ///
         ///     if timer.cancel() == .running { group.wait() }
         ///
-        /// The function never waits: inside the timer's own closure it returns ``Cancellation/running``.
+        /// It waits for nothing: from inside the timer's own closure it returns ``CancelResult/running``.
         ///
         /// - Returns: The state of the timer before the cancellation.
         /// - Ordering: After `.prevented` and `.wasOver` no call runs, and the writes of earlier calls are visible.
         /// - Threading: Any thread.
         /// - Cost: One short critical section.
         @discardableResult
-        public func cancel() -> Cancellation {
+        public func cancel() -> CancelResult {
             guard let handle = unsafe handle else { return .wasOver }
             switch unsafe od_timer_cancel(handle) {
             case OD_TIMER_PREVENTED: return .prevented
@@ -137,5 +138,20 @@ extension TaskQueue {
             guard let handle = unsafe handle else { return false }
             return unsafe od_timer_is_cancelled(handle)
         }
+    }
+}
+
+extension od_timer_options {
+    /// Moves the first time to a multiple of the largest power of two within the tolerance. Timers with such a time in
+    /// common are due together, and wake the process once.
+    fileprivate mutating func align(within tolerance: Int64) {
+        var due = unsafe due_ns
+        if due == 0 {
+            let (sum, overflow) = unsafe od_timer_now().addingReportingOverflow(max(0, delay_ns))
+            due = overflow ? .max : sum
+        }
+        let step = Int64(1) << (63 - tolerance.leadingZeroBitCount)
+        let (late, overflow) = due.addingReportingOverflow(step - 1)
+        if due > 0, !overflow { unsafe due_ns = max(1, late & ~(step - 1)) }
     }
 }

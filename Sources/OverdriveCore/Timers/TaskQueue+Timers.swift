@@ -9,10 +9,10 @@ extension TaskQueue {
     ///     reminder.cancel()
     ///
     /// - Parameters:
-    ///   - delay: The time from now; zero or less submits at once. Time in which the machine is suspended does not
-    ///     count.
-    ///   - qos: Raises the closure above the queue's quality of service; see ``async(group:qos:flags:execute:)``.
-    ///   - flags: The options of the submission, such as ``Flags/barrier``. Inherited values come from the
+    ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
+    ///   - tolerance: How much later the submission may come. Timers whose tolerances overlap share a wake-up of the process.
+    ///   - qos: Raises the closure above the queue's own quality of service, as of ``async(group:qos:flags:execute:)``.
+    ///   - flags: ``Flags/barrier`` and other differences from a plain submission. Inherited values come from the
     ///     caller of this function.
     ///   - body: Runs once.
     /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
@@ -24,9 +24,10 @@ extension TaskQueue {
     ///   timers. A waiting timer uses no thread and no CPU.
     @discardableResult
     public func asyncAfter(
-        _ delay: Duration, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+        _ delay: Duration, tolerance: Duration = .zero, qos: QoS? = nil, flags: Flags = [],
+        execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(.after(delay), every: nil, qos: qos, flags: flags) { _ in body() }
+        timer(.after(delay), every: nil, tolerance: tolerance, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure at a given time.
@@ -34,21 +35,22 @@ extension TaskQueue {
     ///     queue.asyncAfter(deadline: .now + .seconds(30)) { giveUp() }
     ///
     /// - Parameters:
-    ///   - deadline: The time of the submission; a past time submits at once.
-    ///   - qos: The same as ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - flags: The same as for ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - body: Runs once.
-    /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
-    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
-    ///   first. The deadlines must be at least 2 µs apart, and both in the future at the time of the calls.
+    ///   - deadline: When; a time that has passed is at once.
+    ///   - tolerance: How much later the submission may come. Timers whose tolerances overlap share a wake-up of the process.
+    ///   - qos: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
+    ///   - flags: As there.
+    ///   - body: What to run, once.
+    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
+    /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
+    ///   first. The deadlines must be at least two microseconds apart and both in the future when requested.
     /// - Threading: Any thread.
-    /// - Cost: The same as ``asyncAfter(_:qos:flags:execute:)``.
+    /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
     @discardableResult
     public func asyncAfter(
-        deadline: ContinuousClock.Instant, qos: QoS? = nil, flags: Flags = [],
+        deadline: ContinuousClock.Instant, tolerance: Duration = .zero, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(.at(deadline), every: nil, qos: qos, flags: flags) { _ in body() }
+        timer(.at(deadline), every: nil, tolerance: tolerance, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure periodically.
@@ -63,38 +65,39 @@ extension TaskQueue {
     /// skipped calls.
     ///
     /// - Parameters:
-    ///   - interval: The time between two calls; less than 1 ns traps.
-    ///   - delay: The time until the first call; nil for one interval.
-    ///   - qos: The quality of service of each call; see ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - flags: The options of each call; see ``asyncAfter(_:qos:flags:execute:)``.
-    ///   - body: Runs once per call.
-    /// - Returns: The timer, which runs until it is cancelled or the scheduler is shut down. The caller need not
-    ///   retain it.
-    /// - Ordering: The same as ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
+    ///   - interval: Between two calls; traps unless it is at least a nanosecond.
+    ///   - delay: Until the first call; nil: one interval.
+    ///   - tolerance: How much later all calls may come. Timers with equal intervals and tolerances come together.
+    ///   - qos: Of each call, as of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
+    ///   - flags: Of each call, as there.
+    ///   - body: What to run.
+    /// - Returns: The timer. It runs until it is cancelled or the scheduler is shut down, with or without references
+    ///   to it.
+    /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
     ///   queue; the timer continues.
     /// - Threading: Any thread.
     /// - Cost: Two allocations beside the closure's captures; each call is a submission without an allocation.
     @discardableResult
     public func every(
-        _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
+        _ interval: Duration, after delay: Duration? = nil, tolerance: Duration = .zero, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping (_ tick: Timer.Tick) -> Void
     ) -> Timer {
-        timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags, body)
+        timer(.after(delay ?? interval), every: interval, tolerance: tolerance, qos: qos, flags: flags, body)
     }
 
     /// Submits a closure periodically, without the number of skipped calls.
     ///
     ///     queue.every(.milliseconds(100)) { redraw() }
     ///
-    /// - Ordering: The same as ``every(_:after:qos:flags:execute:)-(_,_,_,_,(TaskQueue.Timer.Tick)->Void)``.
+    /// - Ordering: As of ``every(_:after:tolerance:qos:flags:execute:)-(_,_,_,_,_,(TaskQueue.Timer.Tick)->Void)``.
     /// - Threading: Any thread.
     /// - Cost: Two allocations beside the closure's captures; each call is a submission without an allocation.
     @discardableResult
     public func every(
-        _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
+        _ interval: Duration, after delay: Duration? = nil, tolerance: Duration = .zero, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags) { _ in body() }
+        timer(.after(delay ?? interval), every: interval, tolerance: tolerance, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure at a time of the engine's clock, CLOCK_MONOTONIC in nanoseconds, and then every `interval`
@@ -109,13 +112,14 @@ extension TaskQueue {
 
     /// Creates a timer. All public timer functions call this one.
     func timer(
-        _ first: Timer.First, every interval: Duration?, qos: QoS?, flags: Flags,
+        _ first: Timer.First, every interval: Duration?, tolerance: Duration = .zero, qos: QoS?, flags: Flags,
         _ body: sending @escaping (Timer.Tick) -> Void
     ) -> Timer {
         if let interval, interval.nanoseconds < 1 {
             trap("TaskQueue.every: interval too short (\(interval)). Choose 1 ns or more.")
         }
         return Timer(
-            on: self, first: first, every: interval?.nanoseconds ?? 0, qos: qos, flags: flags, body)
+            on: self, first: first, every: interval?.nanoseconds ?? 0, tolerance: tolerance.nanoseconds, qos: qos,
+            flags: flags, body)
     }
 }
