@@ -19,14 +19,16 @@ internal import Synchronization
     private nonisolated let queue: Unmanaged<TaskQueue>
     // Its end cancels the closure, too.
     private nonisolated let epoch: CancelEpoch?
+    private nonisolated let band: Int32
     private nonisolated let ticket: ProgressTicket?
     // The task as a job of the runtime. Written before the wait, and read by the thread that ends the wait. Not
     // retained: the task cannot finish before the closure does.
     private nonisolated(unsafe) var task: UnownedJob?
 
-    init(on queue: TaskQueue) {
+    init(on queue: TaskQueue, _ qos: TaskQueue.QoS? = nil) {
         unsafe self.queue = .passUnretained(queue)
         epoch = queue.currentCancelEpoch
+        band = qos?.rawValue ?? Int32(OD_QUEUE_BAND)
         ticket = queue.tracker.map { ProgressTicket($0) }
     }
 
@@ -48,7 +50,7 @@ internal import Synchronization
     ///   the actor.
     @inline(never)
     nonisolated func beginsWithin(_ isolation: (any Actor)?) throws(CancellationError) -> Bool {
-        guard isolation == nil, case .engine(let engine, _) = unsafe queue.takeUnretainedValue().route else { return false }
+        guard isolation == nil, band == Int32(OD_QUEUE_BAND), case .engine(let engine, _) = unsafe queue.takeUnretainedValue().route else { return false }
         var task: UnsafeMutableRawPointer?
         let outcome = unsafe od_queue_begin_within(engine, &task)
         if outcome == OD_CANCELLED_WITHIN { throw CancellationError() }
@@ -102,13 +104,15 @@ internal import Synchronization
 
     private nonisolated func submit(to queue: TaskQueue) {
         guard case .engine(let engine, _) = queue.route else {
-            if case .dispatch(let route) = queue.route { route.async(group: nil) { self.run() } }
+            if case .dispatch(let route) = queue.route {
+                route.async(group: nil, qos: TaskQueue.QoS(rawValue: band)) { self.run() }
+            }
             return
         }
         let word = unsafe Unmanaged.passRetained(self).toOpaque() + Self.mark
         if unsafe od_queue_overflow(engine) != OD_OVERFLOW_REFUSED {
-            unsafe od_queue_async_executor_job(engine, Int32(OD_QUEUE_BAND), word)
-        } else if unsafe !od_queue_try_async_executor_job(engine, Int32(OD_QUEUE_BAND), word) {
+            unsafe od_queue_async_executor_job(engine, band, word)
+        } else if unsafe !od_queue_try_async_executor_job(engine, band, word) {
             refuse()
             unsafe Unmanaged.passUnretained(self).release()
         }

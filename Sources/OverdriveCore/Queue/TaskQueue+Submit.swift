@@ -67,20 +67,24 @@ extension TaskQueue {
     /// cancels a waiting closure. A full queue accepts the closure unless its policy is `.reject`: the task already
     /// waits for the closure, and holds no thread.
     ///
-    /// - Parameter body: Runs once, with the task's priority and task-local values. Quality of service and specific
-    ///   values come from the queue.
-    /// - Returns: The result of `body`, in the caller's isolation.
-    /// - Throws: Any error of `body`; `CancellationError` if the closure was cancelled before it started;
-    ///   ``PendingLimitReached`` if the queue is full and its policy is `.reject`.
-    /// - Ordering: The same as ``async(group:qos:flags:execute:)``; writes of `body` are visible to the caller.
-    /// - Threading: Any task; a waiting call holds no thread. `body` runs on a worker, without the isolation of an
-    ///   actor, except actors whose executor is the queue.
+    /// - Parameters:
+    ///   - qos: Raises the closure above the queue's own quality of service.
+    ///   - body: What to run. It sees the task's priority and task-local values; quality of service and specific values are
+    ///     the queue's.
+    /// - Returns: What `body` returns, back in the caller's isolation.
+    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
+    ///   ``PendingLimitReached`` when a queue that rejects is full.
+    /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
+    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker, in no actor's isolation but that of
+    ///   actors on the queue.
     /// - Cost: One allocation. A serial or limited queue takes 0.17 µs if it is empty and the task, without an actor,
     ///   is on a worker of the scheduler. Otherwise the call takes one switch to the queue and one to the caller's
     ///   executor: 0.5 to 1 µs.
-    public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
+    public nonisolated(nonsending) func run<R>(
+        qos: QoS? = nil, _ body: sending @escaping () throws -> sending R
+    ) async throws -> sending R {
         if Task.isCancelled { throw CancellationError() }
-        let closure = AwaitedClosure(on: self)
+        let closure = AwaitedClosure(on: self, qos)
         if try closure.beginsWithin(#isolation) { return try closure.callWithin(body) }
         defer { Handoff.received(by: closure) }
         // The closure goes to the queue once, and the result to the caller once; no other thread keeps them.
@@ -96,7 +100,9 @@ extension TaskQueue {
     ///
     /// Closure literals take the other form, whose result need not be `Sendable`.
     ///
-    /// - Parameter function: The function to call. The call sees the task's priority and task-local values.
+    /// - Parameters:
+    ///   - qos: Raises the call above the queue's own quality of service.
+    ///   - function: The function to call. The call sees the task's priority and task-local values.
     /// - Returns: The result of `function`, back in the caller's isolation.
     /// - Throws: The errors of `function`; `CancellationError` for a call that was cancelled before it started;
     ///   ``PendingLimitReached`` for a full queue that rejects.
@@ -104,8 +110,37 @@ extension TaskQueue {
     /// - Threading: Any task; a waiting call holds no thread. `function` runs on a worker.
     /// - Cost: The cost of the form for closures, and one allocation.
     @_disfavoredOverload
-    public nonisolated(nonsending) func run<R: Sendable>(_ function: sending @escaping () throws -> R) async throws -> R {
-        try await run { () throws -> sending R in try function() }
+    public nonisolated(nonsending) func run<R: Sendable>(
+        qos: QoS? = nil, _ function: sending @escaping () throws -> R
+    ) async throws -> R {
+        try await run(qos: qos) { () throws -> sending R in try function() }
+    }
+
+    /// Calls an asynchronous closure on the queue, in the calling task.
+    ///
+    ///     let downloads = TaskQueue(maxConcurrentTaskCount: 4)
+    ///     let page = try await downloads.run { try await client.get(url) }
+    ///
+    /// In a serial or limited queue, the closure keeps its place until it returns. Between two suspensions it runs on the
+    /// queue's scheduler. Cancelling the calling task cancels it before its turn, and is visible inside as for any task.
+    ///
+    /// - Parameters:
+    ///   - qos: Raises the closure's turn above the queue's own quality of service.
+    ///   - body: The work. It sees the task's priority and task-local values.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`; `CancellationError` for a closure that was cancelled before its turn;
+    ///   ``PendingLimitReached`` for a full queue that rejects.
+    /// - Ordering: The closure begins in its turn, as one of ``async(group:qos:flags:execute:)``. ``drained()`` and
+    ///   ``pendingTaskCount`` count it until its turn only.
+    /// - Threading: Any task; no thread is held while the closure waits.
+    /// - Cost: The cost of the form for closures, and a switch of executors for each suspension.
+    public func run<R: Sendable>(
+        qos: QoS? = nil, _ body: @escaping @Sendable () async throws -> R
+    ) async throws -> R {
+        let places = try await run(qos: qos) { self.holdPlaces() }
+        defer { if let places { releasePlaces(places) } }
+        guard case .engine(_, let scheduler) = route else { return try await body() }
+        return try await withTaskExecutorPreference(scheduler) { try await body() }
     }
 
     /// Switches to the queue, waits for the closure's turn, and returns. The isolation is a parameter, which the
