@@ -127,4 +127,80 @@ extension Parallel {
         try effort.end()
         return best
     }
+
+    /// The element with the smallest value at a key path, the first of several; nil for none.
+    ///
+    ///     let found = Parallel().min(people, by: \.age)
+    ///
+    /// - Parameters:
+    ///   - elements: What to search.
+    ///   - key: Leads to the compared values.
+    /// - Returns: The first of several.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: A pass over the elements, and two keys for each.
+    @inlinable
+    @inline(__always)
+    public func min<C: RandomAccessCollection & Sendable, Key: Comparable & Sendable>(
+        _ elements: C, by key: any KeyPath<C.Element, Key> & Sendable
+    ) -> C.Element? where C.Element: Sendable {
+        min(elements) { $0[keyPath: key] < $1[keyPath: key] }
+    }
+
+    /// The element with the largest value at a key path, the first of several; nil for none.
+    ///
+    ///     let found = Parallel().max(people, by: \.age)
+    ///
+    /// - Parameters:
+    ///   - elements: What to search.
+    ///   - key: Leads to the compared values.
+    /// - Returns: The first of several.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: A pass over the elements, and two keys for each.
+    @inlinable
+    @inline(__always)
+    public func max<C: RandomAccessCollection & Sendable, Key: Comparable & Sendable>(
+        _ elements: C, by key: any KeyPath<C.Element, Key> & Sendable
+    ) -> C.Element? where C.Element: Sendable {
+        max(elements) { $0[keyPath: key] < $1[keyPath: key] }
+    }
+
+    /// The smallest and the largest element; nil for none.
+    ///
+    ///     if let (low, high) = Parallel().minmax(samples) { plot(low...high) }
+    ///
+    /// - Parameter elements: What to search.
+    /// - Returns: The first of several equal elements, for both.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: Two passes over the elements, as of `min` and `max`.
+    @inlinable
+    @inline(__always)
+    public func minmax<C: RandomAccessCollection & Sendable>(_ elements: C) -> (min: C.Element, max: C.Element)?
+    where C.Element: Comparable & Sendable {
+        guard let least = min(elements), let greatest = max(elements) else { return nil }
+        return (least, greatest)
+    }
+
+    /// The elements that no other comes before, and that come before no other, in an order of your own; nil for none.
+    ///
+    ///     let span = Parallel().minmax(files) { $0.date < $1.date }
+    ///
+    /// - Parameters:
+    ///   - elements: What to search.
+    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    /// - Returns: The first of several equal elements, for both.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: Two passes over the elements, as of `min` and `max`.
+    @inlinable
+    @inline(__always)
+    public func minmax<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, by precedes: @Sendable (C.Element, C.Element) throws(E) -> Bool
+    ) throws(E) -> (min: C.Element, max: C.Element)? where C.Element: Sendable {
+        guard let least = try min(elements, by: precedes), let greatest = try max(elements, by: precedes) else { return nil }
+        return (least, greatest)
+    }
 }

@@ -46,4 +46,31 @@ extension Parallel {
             written = count
         }
     }
+
+    /// The number of elements that a closure says yes to.
+    ///
+    ///     let blanks = Parallel().count(lines) { $0.isEmpty }
+    ///
+    /// - Parameters:
+    ///   - elements: What to go through.
+    ///   - isSo: Called once for each element, unless the operation ends early.
+    /// - Returns: The number.
+    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
+    /// - Ordering: Calls come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: One number for each of at most 1,024 blocks.
+    @inlinable
+    @inline(__always)
+    public func count<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, where isSo: @Sendable (C.Element) throws(E) -> Bool
+    ) throws(E) -> Int {
+        let parts = try values(of: Blocks(0..<elements.count, grain: grain)) { block throws(E) -> Int in
+            var count = 0
+            try Parallel.visit(elements, block) { element throws(E) in
+                if try isSo(element) { count += 1 }
+            }
+            return count
+        }
+        return parts.reduce(0, +)
+    }
 }

@@ -40,9 +40,9 @@ extension Parallel {
     ///   - isSo: Returns whether an element matches. Not called for further parts after a match.
     /// - Returns: Whether any element matches.
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
-    /// - Ordering: Calls run in any order, roughly from front to back.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: The same as ``first(_:where:)``.
+    /// - Ordering: Calls come in any order, roughly from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``first(_:where:)-swift.method``.
     @inlinable
     @inline(__always)
     public func contains<C: RandomAccessCollection & Sendable, E: Error>(
@@ -56,12 +56,12 @@ extension Parallel {
     ///     if Parallel().contains(samples, 0) { … }
     ///
     /// - Parameters:
-    ///   - elements: The elements to search.
-    ///   - element: The value to find.
-    /// - Returns: Whether any element equals `element`.
-    /// - Ordering: Comparisons run in any order, roughly from front to back.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: The same as ``first(_:where:)``.
+    ///   - elements: What to search.
+    ///   - element: What to look for.
+    /// - Returns: Whether any equals it.
+    /// - Ordering: Comparisons come in any order, roughly from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``first(_:where:)-swift.method``.
     @inlinable
     @inline(__always)
     public func contains<C: RandomAccessCollection & Sendable>(_ elements: C, _ element: C.Element) -> Bool
@@ -78,9 +78,9 @@ extension Parallel {
     ///   - isSo: Returns whether an element matches. Not called for further parts after a mismatch.
     /// - Returns: Whether all elements match.
     /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
-    /// - Ordering: Calls run in any order, roughly from front to back.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: The same as ``first(_:where:)``.
+    /// - Ordering: Calls come in any order, roughly from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``first(_:where:)-swift.method``.
     @inlinable
     @inline(__always)
     public func allSatisfy<C: RandomAccessCollection & Sendable, E: Error>(
@@ -102,6 +102,45 @@ extension Parallel {
             try parts(of: 0..<elements.count) { part throws(E) in found.search(elements, part, isSo) }
         }
         return try found.end()
+    }
+
+    /// The index of the first element that a closure says yes to; nil for none.
+    ///
+    ///     let place = Parallel().firstIndex(lines) { $0.isEmpty }
+    ///
+    /// - Parameters:
+    ///   - elements: What to search.
+    ///   - isSo: Called once for an element: for all before the result, and for some behind it.
+    /// - Returns: The index.
+    /// - Throws: The error of the first element for which the closure throws, or `CancellationError`.
+    /// - Ordering: Calls come in any order, roughly from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``first(_:where:)-swift.method``.
+    @inlinable
+    @inline(__always)
+    public func firstIndex<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, where isSo: @Sendable (C.Element) throws(E) -> Bool
+    ) throws(E) -> C.Index? {
+        guard let place = try firstPlace(elements, isSo) else { return nil }
+        return elements.index(elements.startIndex, offsetBy: place)
+    }
+
+    /// The index of the first element that equals another; nil for none.
+    ///
+    ///     let place = Parallel().firstIndex(samples, of: 0)
+    ///
+    /// - Parameters:
+    ///   - elements: What to search.
+    ///   - element: The element to look for.
+    /// - Returns: The index.
+    /// - Ordering: Comparisons come in any order, roughly from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``first(_:where:)-swift.method``.
+    @inlinable
+    @inline(__always)
+    public func firstIndex<C: RandomAccessCollection & Sendable>(_ elements: C, of element: C.Element) -> C.Index?
+    where C.Element: Equatable & Sendable {
+        firstIndex(elements) { $0 == element }
     }
 }
 

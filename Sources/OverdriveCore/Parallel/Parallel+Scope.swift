@@ -129,7 +129,7 @@ extension Parallel {
         }
     }
 
-    /// Forks children, for which ``Parallel/scope(throwing:_:)`` waits.
+    /// Forks children, for which ``Parallel/scope(throwing:_:)-swift.method`` waits.
     public struct ThrowingScope<E: Error>: ~Copyable {
         @usableFromInline var inner = Scope()
         @usableFromInline let effort: Effort<E>

@@ -22,13 +22,13 @@ extension Parallel {
     ///     Parallel().sort(&people) { $0.age < $1.age }
     ///
     /// - Parameters:
-    ///   - array: The array to sort. After an error it contains all of its elements, in any order.
-    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
-    /// - Ordering: Comparisons run in any order.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: The same as ``sort(_:)``. With a token, progress or errors, one allocation, and some nanoseconds more
-    ///   for each comparison.
+    ///   - array: What to sort. After an error it has all its elements, in some order.
+    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``sort(_:)-swift.method``; with a token, progress or errors one allocation, and some nanoseconds more for each
+    ///   comparison.
     @inlinable
     @inline(__always)
     public func sort<Element: Sendable, E: Error>(
@@ -42,11 +42,11 @@ extension Parallel {
     ///     Parallel().sort(&people, by: \.age)
     ///
     /// - Parameters:
-    ///   - array: The array to sort.
-    ///   - key: The path to the value to compare.
-    /// - Ordering: Comparisons run in any order.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: The same as ``sort(_:)``, and two key path accesses for each comparison.
+    ///   - array: What to sort.
+    ///   - key: Leads to what is compared.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``sort(_:)-swift.method``, and finding two keys for each comparison.
     @inlinable
     @inline(__always)
     public func sort<Element: Sendable, Key: Comparable & Sendable>(
@@ -59,11 +59,11 @@ extension Parallel {
     ///
     ///     let ranking = Parallel().sorted(scores)
     ///
-    /// - Parameter elements: The elements to sort.
-    /// - Returns: All elements, sorted.
-    /// - Ordering: Comparisons run in any order.
-    /// - Threading: Any thread; the calling thread takes part in the work.
-    /// - Cost: A copy to an array, and ``sort(_:)``.
+    /// - Parameter elements: What to sort.
+    /// - Returns: All of them.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: An array, and ``sort(_:)-swift.method``.
     @inlinable
     public func sorted<C: Collection>(_ elements: C) -> [C.Element] where C.Element: Comparable & Sendable {
         var array = Array(elements)
@@ -155,6 +155,25 @@ extension Parallel {
             }
         }
         try effort.end()
+    }
+
+    /// The elements of a collection in the order of the values at a key path; equal ones may change places.
+    ///
+    ///     let people = Parallel().sorted(people, by: \.age)
+    ///
+    /// - Parameters:
+    ///   - elements: What to sort.
+    ///   - key: Leads to the compared values.
+    /// - Returns: All elements.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: An array, and sorting it.
+    @inlinable
+    @inline(__always)
+    public func sorted<C: Collection, Key: Comparable & Sendable>(
+        _ elements: C, by key: any KeyPath<C.Element, Key> & Sendable
+    ) -> [C.Element] where C.Element: Sendable {
+        sorted(elements) { $0[keyPath: key] < $1[keyPath: key] }
     }
 }
 

@@ -6,9 +6,9 @@
 ///     let norms = Parallel.map(vectors) { $0.norm() }
 ///     let largest = Parallel(on: renderers, progress: progress).max(norms)
 ///
-/// The type has short forms of the most frequent operations: `join`, `scope`, `forEach`, `map` and `reduce`.
-/// A value has all operations, and carries settings: scheduler, grain, placement, token and progress. Make a value
-/// for one call, or keep it; `Parallel()` has the default settings and costs nothing.
+/// The type itself has a short form of each operation. The value has the operations with settings: scheduler, size of
+/// parts, placement, token and progress. A value may be made for one call or kept; `Parallel()` has the defaults and costs
+/// nothing.
 ///
 /// Every operation accepts throwing and non-throwing closures. The first error wins. Parts that have not started do
 /// not start, and ``Cancellation/isRequested`` becomes true in running parts. When these have finished, the operation
@@ -28,49 +28,57 @@
 /// - ``Placement``
 ///
 /// ### Loops
-/// - ``forEach(mutating:_:)``
-/// - ``forEachChunk(_:_:)``
-/// - ``forEachChunk(_:scratch:_:)``
-/// - ``chunks(of:size:_:)``
+/// - ``forEach(mutating:_:)-swift.method``
+/// - ``forEachChunk(_:_:)-swift.method``
+/// - ``forEachChunk(_:scratch:_:)-swift.method``
+/// - ``chunks(of:size:_:)-swift.method``
 /// - ``map(_:_:)-swift.method``
 /// - ``map(_:_:)-swift.type.method``
-/// - ``scan(_:_:_:)``
+/// - ``scan(_:_:_:)-swift.method``
+///
+/// ### Asynchronous loops
+/// - ``map(_:atMost:isolation:_:)``
+/// - ``forEach(_:atMost:isolation:_:)``
 ///
 /// ### Collecting
-/// - ``reduce(_:into:_:combine:)``
-/// - ``filter(_:_:)``
-/// - ``compactMap(_:_:)``
-/// - ``flatMap(_:_:)``
-/// - ``grouping(_:by:)``
+/// - ``reduce(_:into:_:combine:)-swift.method``
+/// - ``filter(_:_:)-swift.method``
+/// - ``count(_:where:)-swift.method``
+/// - ``compactMap(_:_:)-swift.method``
+/// - ``flatMap(_:_:)-swift.method``
+/// - ``grouping(_:by:)-swift.method``
 ///
 /// ### Searching
-/// - ``first(_:where:)``
-/// - ``contains(_:_:)``
-/// - ``contains(_:where:)``
-/// - ``allSatisfy(_:_:)``
-/// - ``min(_:)``
-/// - ``min(_:by:)``
-/// - ``max(_:)``
-/// - ``max(_:by:)``
+/// - ``first(_:where:)-swift.method``
+/// - ``firstIndex(_:where:)-swift.method``
+/// - ``firstIndex(_:of:)-swift.method``
+/// - ``contains(_:_:)-swift.method``
+/// - ``contains(_:where:)-swift.method``
+/// - ``allSatisfy(_:_:)-swift.method``
+/// - ``min(_:)-swift.method``
+/// - ``max(_:)-swift.method``
+/// - ``minmax(_:)-swift.method``
 ///
 /// ### Sorting
-/// - ``sort(_:)``
-/// - ``sorted(_:)``
-/// - ``sorted(_:by:)``
-/// - ``stableSort(_:)``
-/// - ``stableSort(_:by:)``
+/// - ``sort(_:)-swift.method``
+/// - ``sorted(_:)-swift.method``
+/// - ``stableSort(_:)-swift.method``
+/// - ``stableSorted(_:)-swift.method``
 ///
 /// ### Divide and conquer
 /// - ``join(_:_:)-swift.method``
 /// - ``join(splitting:at:_:_:)``
 /// - ``join(count:_:_:_:)-swift.method``
-/// - ``invoke(_:_:_:)``
-/// - ``invoke(count:_:)``
+/// - ``invoke(_:_:_:)-swift.method``
+/// - ``invoke(count:_:)-swift.method``
 /// - ``scope(_:)-swift.method``
 /// - ``scope(_:)-swift.type.method``
-/// - ``scope(throwing:_:)``
+/// - ``scope(throwing:_:)-swift.method``
 /// - ``Scope``
 /// - ``ThrowingScope``
+///
+/// ### Memory
+/// - ``Elements``
 @frozen
 public struct Parallel: Sendable {
     @usableFromInline let scheduler: Scheduler?
