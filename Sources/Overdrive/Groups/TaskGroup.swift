@@ -1,7 +1,4 @@
-// Owns groups of tasks that are cancelled together. Programs call it; a finished task calls `letGo` through
-// `whenOver`. A group never runs a task itself.
-
-internal import OverdriveCore
+public import OverdriveCore
 internal import Synchronization
 
 /// A member of a ``TaskGroup``: a task, or another group.
@@ -36,24 +33,40 @@ public final class TaskGroup: TaskGroupMember {
     /// Whether tasks start when they are registered. If false, ``start()`` starts them.
     public let startsImmediately: Bool
 
+    /// Whether the group keeps the outcomes of its tasks; see ``outcomes``.
+    public let keepsOutcomes: Bool
+
+    /// The outcome of a task that the group has held.
+    public struct Outcome: Sendable {
+        /// The task's name in the group, if it has one.
+        public let taskId: String?
+        /// The outcome without its value.
+        public let result: Result<Void, any Error>
+    }
+
     private struct Content {
         var members: [String: (member: any TaskGroupMember, number: UInt64)] = [:]
         var nextNumber: UInt64 = 0
+        var outcomes: [(number: UInt64, outcome: Outcome)] = []
     }
     private let content = Locked(Content())
 
-    /// Creates an empty group.
+    /// Entered once for each task that was held, until the task has finished and its outcome is kept.
+    private let unfinished = WaitGroup()
+
+    /// An empty group.
     ///
     /// - Parameters:
-    ///   - policy: The treatment of a task whose name belongs to an unfinished task.
-    ///   - startsImmediately: Whether tasks start when they are registered.
-    ///
+    ///   - policy: The treatment of a second task of a name.
+    ///   - startsImmediately: Whether tasks are started when they are registered.
+    ///   - keepsOutcomes: Whether ``outcomes`` collects the outcomes of tasks that have finished.
     /// - Ordering: None.
     /// - Threading: Any thread.
-    /// - Cost: One allocation.
-    public init(policy: Policy = .ignore, startsImmediately: Bool = true) {
+    /// - Cost: Three allocations.
+    public init(policy: Policy = .ignore, startsImmediately: Bool = true, keepsOutcomes: Bool = false) {
         self.policy = policy
         self.startsImmediately = startsImmediately
+        self.keepsOutcomes = keepsOutcomes
     }
 
     deinit {
@@ -76,8 +89,13 @@ public final class TaskGroup: TaskGroupMember {
     /// - Cost: A lock, and a handler of the task.
     @discardableResult
     public func register(_ task: AnyTask, taskId: String? = nil) -> Bool {
-        guard let id = hold(task, taskId) else { return false }
-        task.whenOver { [weak self, weak task] in self?.letGo(of: task, id) }
+        guard let (id, number) = hold(task, taskId) else { return false }
+        unfinished.enter()
+        task.whenOver { [weak self, weak task, unfinished] in
+            self?.letGo(of: task, id)
+            self?.note(Outcome(taskId: taskId, result: task?.outcome ?? .failure(CancellationError())), number)
+            unfinished.leave()
+        }
         if startsImmediately { task.start() }
         return true
     }
@@ -149,23 +167,29 @@ public final class TaskGroup: TaskGroupMember {
         return true
     }
 
-    private func hold(_ member: any TaskGroupMember, _ taskId: String?) -> String? {
-        let (id, replaced) = enter(member, taskId)
+    private func hold(_ member: any TaskGroupMember, _ taskId: String?) -> (id: String, number: UInt64)? {
+        let (held, replaced) = enter(member, taskId)
         replaced?.cancel()
-        return id
+        return held
     }
 
-    /// Adds a member. Returns its name, or nil if the policy rejects it, and the replaced member, which the caller
-    /// cancels.
-    private func enter(_ member: any TaskGroupMember, _ taskId: String?) -> (String?, (any TaskGroupMember)?) {
-        content.withLock { content -> (String?, (any TaskGroupMember)?) in
+    private func note(_ outcome: Outcome, _ number: UInt64) {
+        if keepsOutcomes { content.withLock { $0.outcomes.append((number, outcome)) } }
+    }
+
+    /// Returns the name and the number under which the group holds the member, if it does, and the member to cancel in its
+    /// place.
+    private func enter(
+        _ member: any TaskGroupMember, _ taskId: String?
+    ) -> ((id: String, number: UInt64)?, (any TaskGroupMember)?) {
+        content.withLock { content -> ((id: String, number: UInt64)?, (any TaskGroupMember)?) in
             content.nextNumber += 1
             // A generated name begins with a NUL character, which names of programs should not contain.
             let id = taskId ?? "\u{0}\(content.nextNumber)"
             let old = content.members[id]?.member
             if let old, policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
             content.members[id] = (member, content.nextNumber)
-            return (id, old === member ? nil : old)
+            return ((id, content.nextNumber), old === member ? nil : old)
         }
     }
 
@@ -195,7 +219,63 @@ public final class TaskGroup: TaskGroupMember {
         for member in inOrder { member.cancel() }
     }
 
-    /// The number of tasks and groups that the group retains.
+    // MARK: - Waiting
+
+    /// The outcomes of the tasks that have finished, in the order in which the tasks were registered. Empty unless the group
+    /// was made with `keepsOutcomes`. Groups inside this one keep their own.
+    public var outcomes: [Outcome] {
+        content.withLock { $0.outcomes }.sorted { $0.number < $1.number }.map(\.outcome)
+    }
+
+    /// Suspends until every task that the group and the groups in it have held has finished.
+    ///
+    ///     let group = TaskGroup(keepsOutcomes: true)
+    ///     for page in pages { fetch(page).registerIn(group, taskId: page.name) }
+    ///     for outcome in await group.finished() where outcome.result.error != nil { print(outcome.taskId ?? "", "failed") }
+    ///
+    /// A task that was not started yet is waited for, too. A member that is no task and no group is not.
+    ///
+    /// - Returns: ``outcomes``: empty unless the group was made with `keepsOutcomes`.
+    /// - Ordering: The writes of the tasks' bodies are visible. Tasks that are registered during the wait may be waited for.
+    /// - Threading: Any task of Swift's; no thread is held. The wait keeps the group.
+    /// - Cost: A load if every task has finished; otherwise a suspension for each group.
+    @discardableResult
+    public func finished() async -> [Outcome] {
+        await unfinished.wait()
+        for group in groups { await group.finished() }
+        return outcomes
+    }
+
+    /// Suspends until every task that the group and the groups in it have held has finished, but no longer than `timeout`.
+    ///
+    /// - Parameter timeout: The longest wait; zero or less only looks.
+    /// - Returns: `.success`, or `.timedOut` if a task had not finished.
+    /// - Ordering: As of ``finished()``.
+    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Cost: A load if every task has finished; otherwise a suspension and a timer for each group.
+    public func finished(timeout: Duration) async -> WaitGroup.WaitResult {
+        let deadline = ContinuousClock.now + timeout
+        if await unfinished.wait(timeout: timeout) == .timedOut { return .timedOut }
+        for group in groups where await group.finished(timeout: ContinuousClock.now.duration(to: deadline)) == .timedOut {
+            return .timedOut
+        }
+        return .success
+    }
+
+    /// Blocks until every task that the group and the groups in it have held has finished.
+    ///
+    /// - Ordering: As of ``finished()``.
+    /// - Threading: Any thread but in a task of the group, which would wait for itself. A spare replaces a waiting worker.
+    /// - Cost: A load if every task has finished; otherwise a sleep in the kernel for each group.
+    @available(*, noasync, message: "it blocks the thread: write await group.finished()")
+    public func waitUntilFinished() {
+        unfinished.wait()
+        for group in groups { group.waitUntilFinished() }
+    }
+
+    private var groups: [TaskGroup] { inOrder.compactMap { $0 as? TaskGroup } }
+
+    /// How many tasks and groups are held.
     public var count: Int { content.withLock { $0.members.count } }
 }
 

@@ -137,7 +137,7 @@ extension AnyTask {
     ///   body, its branches, and code that it called or started on its thread. After the body has set the outcome, it
     ///   may wait. Also traps in `taskWillFinishExecution`, `taskDidRetry` and `onCancel`, which run before the end.
     /// - Cost: A load if the task has finished; otherwise a group for all waiters, and a sleep in the kernel.
-    @available(*, noasync, message: "it blocks the thread: write await task.result(), or await queue.drained() for an AnyTask")
+    @available(*, noasync, message: "it blocks the thread: write await task.finished()")
     public final func waitUntilFinished() {
         waitUntilFinished(calledAs: "waitUntilFinished()")
     }
