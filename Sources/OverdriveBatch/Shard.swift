@@ -9,14 +9,30 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
     /// The number of parts.
     public let count: Int
 
-    /// The whole job as one part.
-    public static let whole = Shard(index: 0, of: 1)
+    /// The whole job in one part.
+    public static let whole = Shard(valid: 0, of: 1)
 
-    private init(index: Int, of count: Int) {
+    private init(valid index: Int, of count: Int) {
         (self.index, self.count) = (index, count)
     }
 
-    /// Parses `I/N`, or `/N` with an index from the environment.
+    /// The part with an index.
+    ///
+    ///     let shards = try (0..<16).map { try Shard(index: $0, of: 16) }
+    ///
+    /// - Parameters:
+    ///   - index: The part, 0 to `count` - 1.
+    ///   - count: The number of parts, 1 or more.
+    /// - Throws: ``BatchError/shard(_:)`` if a number is out of its range.
+    public init(index: Int, of count: Int) throws(BatchError) {
+        guard count >= 1 else { throw .shard("there are no \(count) shards: choose 1 or more") }
+        guard (0..<count).contains(index) else {
+            throw .shard("there is no shard \(index) of \(count): choose 0 to \(count - 1)")
+        }
+        self.init(valid: index, of: count)
+    }
+
+    /// Reads `I/N`, or `/N`, whose index the environment tells.
     ///
     /// The index comes from a Slurm array (`SLURM_ARRAY_TASK_ID`), HyperQueue (`HQ_TASK_ID`) or Kubernetes
     /// (`JOB_COMPLETION_INDEX`). Number a Slurm array from 0; other numberings are refused if Slurm's lowest index
@@ -49,10 +65,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
             }
             index = written
         }
-        guard index < count else {
-            throw .shard("there is no shard \(index) of \(count): choose 0 to \(count - 1)")
-        }
-        self.init(index: index, of: count)
+        try self.init(index: index, of: count)
     }
 
     public var description: String { "\(index)/\(count)" }

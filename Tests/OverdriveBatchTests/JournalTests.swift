@@ -526,6 +526,10 @@ struct ShardTests {
     @Test("are read as I/N, with the index from the environment where none is written")
     func reading() throws {
         #expect(try Shard("3/16", environment: { _ in nil }).index == 3)
+        #expect(try Shard(index: 3, of: 16) == Shard("3/16"))
+        for (index, count) in [(16, 16), (-1, 16), (0, 0)] {
+            #expect(throws: BatchError.self) { try Shard(index: index, of: count) }
+        }
         #expect(try Shard("/16", environment: { $0 == "SLURM_ARRAY_TASK_ID" ? "7" : "3" }).index == 7)
         #expect(try Shard("/16", environment: { $0 == "HQ_TASK_ID" ? "2" : nil }).index == 2)
         #expect(
