@@ -9,6 +9,7 @@ extension Parallel {
     /// - Parameters:
     ///   - elements: The elements. The next one is taken when a call may begin.
     ///   - limit: The most calls at a time, 1 or more, else it traps.
+    ///   - isolation: The isolation of the caller.
     ///   - transform: Called once for each element, in a child task of the caller, unless an error comes first.
     /// - Returns: The results.
     /// - Throws: The first error, or `CancellationError` if the calling task was cancelled. The other calls are cancelled, and
@@ -43,6 +44,7 @@ extension Parallel {
     /// - Parameters:
     ///   - elements: The elements. The next one is taken when a call may begin.
     ///   - limit: The most calls at a time, 1 or more, else it traps.
+    ///   - isolation: The isolation of the caller.
     ///   - body: Called once for each element, in a child task of the caller, unless an error comes first.
     /// - Throws: The first error, or `CancellationError` if the calling task was cancelled. The other calls are cancelled, and
     ///   have ended then.

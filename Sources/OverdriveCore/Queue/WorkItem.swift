@@ -182,7 +182,7 @@ public final class WorkItem: Sendable {
     /// Waits until the item has finished, or until `deadline`.
     ///
     /// - Ordering: After `.success` what the first run wrote is visible.
-    /// - Threading: As of ``wait(timeout:)``.
+    /// - Threading: As of `wait(timeout:)`.
     /// - Cost: As of `wait()`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {

@@ -73,9 +73,9 @@ internal import CScheduler
     /// Takes a permit, or waits for one until `deadline`.
     ///
     /// - Returns: `.success` with a permit, `.timedOut` without.
-    /// - Ordering: As of ``wait(timeout:)``.
-    /// - Threading: As of ``wait(timeout:)``.
-    /// - Cost: As of ``wait(timeout:)``.
+    /// - Ordering: As of `wait(timeout:)`.
+    /// - Threading: As of `wait(timeout:)`.
+    /// - Cost: As of `wait(timeout:)`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))

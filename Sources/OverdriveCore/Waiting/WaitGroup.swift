@@ -124,8 +124,8 @@ internal import CScheduler
     /// - Parameter deadline: When to give up; one in the past only looks.
     /// - Returns: `.success`, or `.timedOut` when something still was under way.
     /// - Ordering: After `.success` what the closures wrote is visible.
-    /// - Threading: As of ``wait(timeout:)``.
-    /// - Cost: As of ``wait(timeout:)``.
+    /// - Threading: As of `wait(timeout:)`.
+    /// - Cost: As of `wait(timeout:)`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
