@@ -213,6 +213,7 @@ final class BatchRun {
             if seconds - lastLook >= Self.lookInterval {
                 lastLook = seconds
                 floor.returnHeldPlaces(&heldPlaces)
+                if options.timeLimit != nil { floor.cancelLateBodies() }
             }
             floor.startPumps(most: parallelism)
             _ = floor.wake.wait(timeout: pause)
@@ -259,6 +260,7 @@ final class BatchRun {
                     floor.token.cancel()
                     return
                 }
+                if options.timeLimit != nil { floor.cancelLateBodies() }
                 floor.startPumps(most: 1)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
                 if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval {

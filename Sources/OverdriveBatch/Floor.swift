@@ -48,7 +48,7 @@ final class Floor: Sendable {
         /// that either the pump or the coordinator has each place.
         private let rest = Atomic<UInt64>(0)
         /// The Swift task of an asynchronous item.
-        private let body = Locked<AsyncBody?>(nil)
+        private let body = Locked<(task: AsyncBody, deadline: ContinuousClock.Instant?)?>(nil)
         private static let countBits: UInt64 = 12
         private static let countMask: UInt64 = 0xfff
 
@@ -80,8 +80,8 @@ final class Floor: Sendable {
         func takeRest() -> Range<Int> { Self.places(rest.exchange(0, ordering: .relaxed)) }
 
         /// Waits for the result of `task`, which `cancelBody` may cancel meanwhile.
-        func result(of task: AsyncBody, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
-            body.withLock { $0 = task }
+        func result(of task: AsyncBody, deadline: ContinuousClock.Instant?, isEnding: () -> Bool) async -> Result<[UInt8], any Error> {
+            body.withLock { $0 = (task, deadline) }
             // Either this check sees the request to end, or the request finds the task.
             if isEnding() { task.cancel() }
             let result = await task.result
@@ -90,7 +90,13 @@ final class Floor: Sendable {
         }
 
         /// Cancels the task of an asynchronous item.
-        func cancelBody() { body.withLock { $0 }?.cancel() }
+        func cancelBody() { body.withLock { $0 }?.task.cancel() }
+
+        /// Cancels the task of an asynchronous item whose deadline has passed.
+        func cancelLateBody() {
+            guard let body = body.withLock({ $0 }), body.deadline.map({ $0 <= .now }) ?? false else { return }
+            body.task.cancel()
+        }
 
         private static func places(_ word: UInt64) -> Range<Int> {
             let start = Int(word >> countBits)
@@ -263,6 +269,12 @@ final class Floor: Sendable {
         for slot in slots { slot.cancelBody() }
     }
 
+    /// Cancels the asynchronous items whose deadlines have passed.
+    func cancelLateBodies() {
+        guard case .suspending = job.process else { return }
+        for slot in slots { slot.cancelLateBody() }
+    }
+
     /// Starts a pump for each piece of available work, up to `most` pumps in total.
     func startPumps(most: Int) {
         guard !isEnding else { return }
@@ -334,9 +346,9 @@ final class Floor: Sendable {
             flight.begin(index, slot: slot.number)
             let (began, attempt) = (clock(), newAttempt(after: retry?.failures ?? 0))
             let body = AsyncBody(executorPreference: options.scheduler) { try await process(index, attempt) }
-            // A timer, as the coordinator may be busy with an output for any time.
+            // A timer, because an output may keep the coordinator busy. If every worker computes, the coordinator cancels.
             let timer = attempt.deadline.map { queue.asyncAfter(deadline: $0) { body.cancel() } }
-            let result = await slot.result(of: body) { isEnding }
+            let result = await slot.result(of: body, deadline: attempt.deadline) { isEnding }
             timer?.cancel()
             settle(result, of: attempt, place, time: clock() &- began, in: slot)
             isFull = self.isFull(slot)
