@@ -134,4 +134,20 @@ struct WaitGroupTests {
         await group.wait()
         MainActor.assertIsolated()
     }
+
+    @Test("awaited with a timeout ends in time while every worker computes")
+    func timeoutBesideComputing() async {
+        let (token, group) = (CancellationToken(), WaitGroup())
+        let end = ContinuousClock.now + .seconds(5)
+        for _ in 0..<64 {
+            TaskQueue.global().async(group: group) {
+                while !token.isCancelled, ContinuousClock.now < end {}
+            }
+        }
+        let result = await group.wait(timeout: .milliseconds(50))
+        let isStillBusy = await group.wait(timeout: .zero) == .timedOut
+        token.cancel()
+        #expect(result == .timedOut && isStillBusy)
+        await group.wait()
+    }
 }

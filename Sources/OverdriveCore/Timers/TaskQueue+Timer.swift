@@ -10,12 +10,12 @@ extension TaskQueue {
     ///     let timer = queue.every(.seconds(1)) { print("still here") }
     ///     timer.cancel()
     ///
-    /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
+    /// A timer lives until its last call, with or without references to it, and retains its queue. Create timers with
     /// ``TaskQueue/asyncAfter(_:tolerance:qos:flags:execute:)`` and `TaskQueue/every(_:after:tolerance:qos:flags:execute:)`.
     ///
-    /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
+    /// - Ordering: Writes of one call are visible to the next call, and after ``cancel()`` has returned
     ///   ``CancelResult/wasOver``.
-    /// - Threading: Safe from any thread.
+    /// - Threading: Any thread.
     @safe public final class Timer: Sendable {
         /// A call of a timer.
         public struct Tick: Sendable {
@@ -26,9 +26,9 @@ extension TaskQueue {
             public let missed: Int
         }
 
-        /// The state that ``cancel()`` found.
+        /// The state in which ``cancel()`` found the timer.
         public enum CancelResult: Sendable {
-            /// The next call will not begin.
+            /// The next call will not start.
             case prevented
             /// A call is running, possibly the one that cancels. It is the last.
             case running
@@ -55,6 +55,7 @@ extension TaskQueue {
 
         init(
             on queue: TaskQueue, first: First, every interval: Int64, tolerance: Int64 = 0, qos: QoS?, flags: Flags,
+            isElsewhere: Bool = false,
             _ body: sending @escaping (Tick) -> Void
         ) {
             self.queue = queue
@@ -75,6 +76,10 @@ extension TaskQueue {
             let context = unsafe Unmanaged.passRetained(self).toOpaque()
             unsafe options.context = context
             switch queue.route {
+            case .engine where isElsewhere:
+                unsafe handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { _, timer in
+                    unsafe od_timer_perform(timer)
+                }
             case .engine(let handleOfQueue, _):
                 let (band, flags) = queue.engineTerms(qos: qos, flags: flags)
                 unsafe handle = od_timer_create_with(handleOfQueue, band, flags, &options)
@@ -85,6 +90,12 @@ extension TaskQueue {
             }
             guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: cannot create a timer (out of memory or threads). Raise the limit.") }
             unsafe od_timer_start(handle)
+        }
+
+        /// Calls `body` once, after a time, also if every worker computes. The body must not block: it may run on the
+        /// thread that serves late timers.
+        static func timeout(_ time: Duration, _ body: @escaping @Sendable () -> Void) -> Timer {
+            Timer(on: .global(), first: .after(time), every: 0, qos: nil, flags: [], isElsewhere: true) { _ in body() }
         }
 
         deinit {

@@ -111,7 +111,7 @@ internal import CScheduler
         if unsafe od_semaphore_wait(handle, 0) { return .success }
         guard timeout > .zero else { return .timedOut }
         let waiter = Waiter(for: self)
-        let timer = TaskQueue.global(qos: .userInitiated).asyncAfter(timeout) { waiter.cancel() }
+        let timer = TaskQueue.Timer.timeout(timeout) { waiter.cancel() }
         defer { timer.cancel() }
         if await isGranted(to: waiter) { return .success }
         try Task.checkCancellation()

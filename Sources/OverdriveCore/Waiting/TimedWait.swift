@@ -24,7 +24,7 @@ internal import Synchronization
         let wait = TimedWait()
         let result = await unsafe withUnsafeContinuation { continuation in
             unsafe wait.continuation = continuation
-            let timer = TaskQueue.global(qos: .userInitiated).asyncAfter(timeout) { wait.end(.timedOut) }
+            let timer = TaskQueue.Timer.timeout(timeout) { wait.end(.timedOut) }
             begin {
                 wait.end(.success)
                 timer.cancel()
@@ -38,7 +38,7 @@ internal import Synchronization
 extension TaskQueue {
     /// Suspends until nothing is pending, but no longer than `timeout`.
     ///
-    ///     guard await queue.drained(timeout: .seconds(5)) == .success else { return queue.cancelAll() }
+    ///     if await queue.drained(timeout: .seconds(5)) == .timedOut { queue.cancelAll() }
     ///
     /// - Parameter timeout: The longest wait; zero or less only looks.
     /// - Returns: `.success`, or `.timedOut` if something was still pending.
