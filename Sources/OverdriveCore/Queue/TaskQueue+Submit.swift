@@ -49,7 +49,7 @@ extension TaskQueue {
         }
     }
 
-    /// What the engine is told of a submission's quality of service and flags.
+    /// Converts the quality of service and flags of a submission to the engine's values.
     func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
         let qos = QoS.asked(qos, flags)
         var terms = UInt32(0)
@@ -71,11 +71,11 @@ extension TaskQueue {
     ///   - qos: Raises the closure above the queue's own quality of service.
     ///   - body: What to run. It sees the task's priority and task-local values; quality of service and specific values are
     ///     the queue's.
-    /// - Returns: What `body` returns, back in the caller's isolation.
-    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
-    ///   ``PendingLimitReached`` when a queue that rejects is full.
-    /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
-    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker, in no actor's isolation but that of
+    /// - Returns: The result of `body`, in the caller's isolation.
+    /// - Throws: Any error of `body`; `CancellationError` if the closure was cancelled before it started;
+    ///   ``PendingLimitReached`` if the queue is full and its policy is `.reject`.
+    /// - Ordering: The same as ``async(group:qos:flags:execute:)``; writes of `body` are visible to the caller.
+    /// - Threading: Any task; a waiting call holds no thread. `body` runs on a worker, without the isolation of an
     ///   actors on the queue.
     /// - Cost: One allocation. A serial or limited queue takes 0.17 µs if it is empty and the task, without an actor,
     ///   is on a worker of the scheduler. Otherwise the call takes one switch to the queue and one to the caller's
@@ -123,6 +123,7 @@ extension TaskQueue {
     ///
     /// In a serial or limited queue, the closure keeps its place until it returns. Between two suspensions it runs on the
     /// queue's scheduler. Cancelling the calling task cancels it before its turn, and is visible inside as for any task.
+    /// Traps on ``main`` and on other dispatch queues.
     ///
     /// - Parameters:
     ///   - qos: Raises the closure's turn above the queue's own quality of service.
@@ -137,9 +138,11 @@ extension TaskQueue {
     public func run<R: Sendable>(
         qos: QoS? = nil, _ body: @escaping @Sendable () async throws -> R
     ) async throws -> R {
+        guard case .engine(_, let scheduler) = route else {
+            trap("TaskQueue.run: an asynchronous closure cannot run on a dispatch queue (\"\(label)\"). Use a closure without await, or an actor.")
+        }
         let places = try await run(qos: qos) { self.holdPlaces() }
         defer { if let places { releasePlaces(places) } }
-        guard case .engine(_, let scheduler) = route else { return try await body() }
         return try await withTaskExecutorPreference(scheduler) { try await body() }
     }
 
