@@ -143,7 +143,7 @@ final class GraphRun: CurrentWork {
 
     // MARK: - Running
 
-    /// Starts the run. Ready nodes become jobs; if `here` is true, the calling thread runs one of them.
+    /// Starts the run. Ready nodes go into the list; if `here` is true, the calling thread runs nodes until the list is empty.
     func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write]) {
         unsafe self.token = token
         unsafe self.given = given
@@ -255,18 +255,19 @@ final class GraphRun: CurrentWork {
     /// Runs a chain of nodes; see `drive`. Returns the number of nodes that have ended.
     private func follow(_ first: Int, most: Int) -> Int {
         var node = first
-        var count = 0
+        var (count, steps) = (0, 0)  // The nodes that have ended, and the bodies that were called.
         var look = most
         var end: Duration?  // Set at the first look at the clock.
         while true {
             var released: Int?
             // If a retry will end the node, it has released nothing.
+            steps += 1
             if let outcome = execute(node) {
                 count += 1
                 released = release(node, outcome)
             }
             guard let next = unsafe released ?? (most > 1 ? ready.take(in: states) : nil) else { return count }
-            if count >= look {
+            if steps >= look {
                 guard most > 1, end.map({ GraphRun.now() < $0 }) ?? true else {
                     push(next)
                     return count
