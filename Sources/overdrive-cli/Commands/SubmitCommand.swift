@@ -222,7 +222,7 @@ struct StatusCommand: ParsableCommand {
                 table.rows.append([
                     "\(found.shard)", Quantity.count(found.done), Quantity.count(found.quarantined),
                     found.endedOrderly ? "closed" : "open",
-                    jobs[found.shard.index] ?? "-",
+                    found.shard.count == begun.shards ? jobs[found.shard.index] ?? "-" : "-",
                 ])
             }
             // A run without shards may have used the same journal.

@@ -28,6 +28,8 @@ struct TraceFile {
     /// The names of threads by their tracks.
     private(set) var threads: [UInt64: String] = [:]
     private(set) var isTrace = false
+    /// Whether the writer says that events are missing before a packet.
+    private(set) var hasLoss = false
 
     private var numbers: [String: Int] = [:]
     private var sequences: [UInt64: Sequence] = [:]
@@ -52,6 +54,7 @@ struct TraceFile {
             case 11: body = field.bytes
             case 12: interned = field.bytes
             case 13: isCleared = field.value & 1 != 0
+            case 42: hasLoss = true
             case 59: defaults = field.bytes
             case 60: if let descriptor = field.bytes { describe(descriptor) }
             default: break

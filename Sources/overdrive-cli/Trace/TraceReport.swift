@@ -85,10 +85,11 @@ struct TraceReport {
             let label = number(of: name)
             slice.label = label
             labels[label].count += 1
-            if let submission = submissions.removeValue(forKey: event.flow) {
-                labels[submission.label].pending -= 1
-                labels[label].waits.append(event.time - min(submission.time, event.time))
-            }
+            // Of closures that are alike, the first has the start of an arrow, and none has the end.
+            let submission = submissions.removeValue(forKey: event.flow)
+            let waited = submission?.label ?? label
+            labels[waited].pending = max(0, labels[waited].pending - 1)
+            if let submission { labels[label].waits.append(event.time - min(submission.time, event.time)) }
         }
         open[event.track, default: []].append(slice)
     }
@@ -109,6 +110,9 @@ struct TraceReport {
             for note in event.notes { notes[note.name] = note.number }
         } else if name == "timer" {
             lateTimers.append(event.notes.first?.number ?? 0)
+        } else if name == "cancel" || name.hasPrefix("cancel \"") {
+            let label = number(of: name == "cancel" ? "no queue" : String(name.dropFirst(8).dropLast()))
+            labels[label].pending = max(0, labels[label].pending - 1)
         } else if name.hasPrefix("submit"), event.flow != 0 {
             let label = number(of: name == "submit" ? "no queue" : String(name.dropFirst(8).dropLast()))
             labels[label].pending += 1
@@ -131,7 +135,7 @@ struct TraceReport {
         var found: [(cost: UInt64, sentence: String)] = []
         for label in labels {
             // After a loss it is unknown which closures are pending.
-            if label.idle > whole / 10, notes["lost", default: 0] == 0 {
+            if label.idle > whole / 10, !file.hasLoss, notes["lost", default: 0] == 0 {
                 found.append((
                     label.idle,
                     "Workers were idle for \(Self.time(label.idle)) while closures of \"\(label.name)\" waited. The queue is serial, limited or suspended: raise its width, or shorten its closures."

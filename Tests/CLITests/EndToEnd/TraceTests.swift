@@ -1,0 +1,74 @@
+#if CLI
+import Glibc
+import OverdriveCore
+import TestSupport
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("A trace", .serialized, .timeLimit(.minutes(10)))
+struct TraceTests {
+    private func report(of path: String) throws -> TraceReport {
+        let descriptor = open(path, O_RDONLY)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var bytes: [UInt8] = [], part = [UInt8](repeating: 0, count: 1 << 16)
+        while case let count = read(descriptor, &part, part.count), count > 0 { bytes += part.prefix(count) }
+        return try #require(bytes.withUnsafeBytes { TraceReport($0) })
+    }
+
+    private func spin(_ time: Duration) {
+        let until = ContinuousClock.now + time
+        while ContinuousClock.now < until {}
+    }
+
+    @Test("names the serial queue that keeps workers idle, and counts its closures")
+    func serialQueue() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace"
+        let scheduler = try Scheduler(workers: 2, name: "traced")
+        let log = TaskQueue.serial(label: "planted log", scheduler: scheduler)
+        try Scheduler.trace(to: path)
+        let pages = TaskQueue.concurrent(label: "pages", scheduler: scheduler)
+        for number in 0..<100 {
+            pages.async {
+                spin(.microseconds(100))
+                log.async { spin(.microseconds(1000 + number)) }
+            }
+        }
+        pages.waitUntilAllTasksAreFinished()
+        log.waitUntilAllTasksAreFinished()
+        #expect(Scheduler.endTrace())
+        #expect(!Scheduler.endTrace())
+        let report = try report(of: path)
+        let label = try #require(report.labels.first { $0.name == "planted log" })
+        #expect(label.count == 100 && label.waits.count == 100 && label.pending == 0)
+        #expect(label.run >= 100_000_000)
+        #expect(report.findings.contains { $0.contains("idle") && $0.contains("\"planted log\"") }, "\(report.text)")
+        #expect(report.notes["lost"] == 0)
+    }
+
+    @Test("into a file that exists is refused with one sentence")
+    func existing() throws {
+        let error = #expect(throws: Scheduler.TraceError.self) { try Scheduler.trace(to: "/dev/null") }
+        #expect(error?.description.hasPrefix("Scheduler.trace(to:): cannot create the file (/dev/null: ") == true, "\(String(describing: error))")
+    }
+
+    @Test("of a program is written by overdrive trace and read by overdrive trace report")
+    func program() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace"
+        let run = try Command.overdrive(["trace", "-o", path + ":64M", "--", Command.overdrivePath, "checksum", "/etc/hostname"]).run()
+        #expect(run.status == 0 && run.lines.count == 1, "\(run)")
+        let report = try Command.overdrive(["trace", "report", path]).run()
+        #expect(report.status == 0 && report.lines.first?.hasPrefix("overdrive (process ") == true, "\(report)")
+    }
+
+    @Test("that cannot be read, or is none, is refused")
+    func refusals() throws {
+        try Command.overdrive(["trace", "report", "/nowhere/t"]).run().expectRefusal(66, saying: "/nowhere/t")
+        try Command.overdrive(["trace", "report", "/etc/hostname"]).run().expectRefusal(65, saying: "no trace")
+        try Command.overdrive(["trace", "report", "/dev/null"]).run().expectRefusal(65, saying: "no trace")
+        try Command.overdrive(["trace", "-o", "/tmp/t"]).run().expectRefusal(64, saying: "after --")
+        try Command.overdrive(["trace", "-o", "/tmp/t", "--", "/nowhere/p"]).run().expectRefusal(71, saying: "/nowhere/p")
+    }
+}
+#endif
