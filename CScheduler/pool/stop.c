@@ -133,8 +133,7 @@ static bool discard_waiting(odi_team *team)
     odi_worker *worker;
     bool found = false;
 
-    if (!odi_reader_try_join())
-        return false;
+    odi_reader_join();
     for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_injector(team, &team->sites[site].injectors[band]);
@@ -277,7 +276,11 @@ static bool is_held_back(od_pool *pool)
         for (int band = 0; band < ODI_BANDS; band++)
             held |= odi_injector_size(&team->sites[site].injectors[band]) > 0;
     }
-    return held && !odi_team_has_jobs(team);
+    if (!held || !odi_reader_try_join())
+        return held;
+    bool has = odi_team_has_jobs(team);
+    odi_reader_leave();
+    return !has;
 }
 
 /* Sleeps until every worker has left and no submitter holds jobs back. Returns false at the deadline. Ended
