@@ -16,7 +16,7 @@ typedef struct {
 
 /* Begins a trace of all pools into a new file. The trace ends after `most_ns`, or when the file has `most_bytes`; 0 is
  * no limit. Returns false, with a sentence in `message`, if the file cannot be created or a trace is being written. A
- * forked child traces nothing. */
+ * forked child is not in its parent's trace. */
 bool od_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char *message, size_t capacity);
 
 /* Ends the trace, and returns when its file is closed. Returns false if no trace was being written. `report` may be

@@ -26,6 +26,7 @@ static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 /* Under the control lock. */
 static bool running;        /* there is a writing thread */
+static uint64_t traces_ended;
 static int64_t until_ns;    /* constant while it runs */
 static odi_trace_sums last_sums;
 
@@ -42,6 +43,7 @@ static int thread_count;
 static _Thread_local odi_trace_thread *mine __attribute__((tls_model("initial-exec")));
 static _Thread_local bool has_none __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_thread_end;
+static bool has_key;
 
 /* ---- rings ---- */
 
@@ -91,7 +93,7 @@ ODI_COLD static odi_trace_thread *join(void)
 {
     odi_trace_thread *thread = has_none ? NULL : take_ring();
 
-    if (thread != NULL && pthread_setspecific(at_thread_end, thread) != 0) {
+    if (thread != NULL && has_key && pthread_setspecific(at_thread_end, thread) != 0) {
         leave(thread);
         thread = NULL;
     }
@@ -192,6 +194,7 @@ static void finish(void)
     pthread_mutex_lock(&control);
     last_sums = (odi_trace_sums){writer.events, writer.lost, writer.out.bytes};
     running = false;
+    traces_ended++;
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&control);
 }
@@ -214,7 +217,8 @@ static void write_trace(void *unused)
 
 static void make_key(void)
 {
-    if (pthread_key_create(&at_thread_end, leave) != 0)
+    has_key = pthread_key_create(&at_thread_end, leave) == 0;
+    if (!has_key)
         odi_warn("trace: threads that end keep their rings (no key is free).");
 }
 
@@ -286,11 +290,12 @@ bool odi_trace_stop(odi_trace_sums *sums)
 {
     pthread_mutex_lock(&control);
     bool ran = running;
+    uint64_t before = traces_ended;
     if (ran) {
         odi_store_relaxed(&stopping, true); /* relaxed: a hint, looked at every interval */
         call_writer();
     }
-    while (running)
+    while (running && traces_ended == before) /* another trace may begin before this thread wakes */
         pthread_cond_wait(&ended, &control);
     if (sums != NULL)
         *sums = last_sums;
@@ -328,7 +333,7 @@ static size_t read_limit(const char *value, int64_t *most_ns, uint64_t *bytes)
     const char *colon = strrchr(value, ':');
     char *unit;
 
-    if (colon == NULL || colon[1] < '0' || colon[1] > '9')
+    if (colon == NULL || colon[1] < '0' || colon[1] > '9' || strchr(colon, '/') != NULL)
         return strlen(value);
     unsigned long long number = strtoull(colon + 1, &unit, 10);
     const char *known = *unit != '\0' && unit[1] == '\0' ? strchr("sKMG", *unit) : NULL;
@@ -386,7 +391,7 @@ static void after_in_child(void)
     odi_store_relaxed(&odi_trace_wanted, false); /* relaxed: one thread exists */
     if (running)
         odi_file_close(writer.out.file);
-    if (mine != NULL)
+    if (mine != NULL && has_key)
         (void)pthread_setspecific(at_thread_end, NULL);
     running = has_none = false;
     threads = mine = NULL;

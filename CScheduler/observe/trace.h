@@ -16,7 +16,7 @@
  * Threads  odi_trace, odi_trace_name: anyone. start, stop: anyone, not under a lock.
  *
  * How a stop's wait ends: by the writing thread, after its last drain. The writing thread's: by its interval, by a thread
- * whose ring is half full, or by a stop.
+ * whose ring is a quarter full, or by a stop.
  */
 #ifndef ODI_OBSERVE_TRACE_H
 #define ODI_OBSERVE_TRACE_H

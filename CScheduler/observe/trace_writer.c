@@ -470,7 +470,9 @@ void odi_trace_writer_end(odi_trace_writer *writer, odi_trace_thread *first)
     odi_perfetto_name(&writer->out, OWN_SEQUENCE, 1, "trace ends");
     odi_perfetto_event_write(&writer->out, &end);
     odi_perfetto_flush(&writer->out);
-    odi_file_close(writer->out.file);
+    int file = writer->out.file;
+    writer->out.file = -1; /* a child forked from here on closes no file of others */
+    odi_file_close(file);
     odi_trace_flows_free(&writer->flows);
     free(writer->out.buffer);
     free(writer->order);

@@ -13,8 +13,8 @@ extension Scheduler {
     /// - Parameter path: A new file. It is created for its owner alone, and replaces nothing.
     /// - Throws: ``TraceError`` if the file cannot be created, or another trace is being written.
     /// - Ordering: Closures that are submitted after this call are in the trace.
-    /// - Threading: Any thread. A forked child traces nothing.
-    /// - Cost: One thread while the trace is written, 512 KiB for each thread that runs or submits closures, and about 60 ns
+    /// - Threading: Any thread. A forked child is not in its parent's trace.
+    /// - Cost: One thread while the trace is written, 1 MiB for each thread that runs or submits closures, and about 60 ns
     ///   for each event on a machine whose counter takes 20 ns.
     public static func trace(to path: String) throws(TraceError) {
         let sentence = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1024) { room -> String? in
