@@ -147,7 +147,7 @@ static bool record_rests(odi_record *record)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: one thread exists */
 
-    return queue != NULL && is_at_rest(queue, record) && rests(queue);
+    return record->owner == &odi_queue_record_owner && queue != NULL && is_at_rest(queue, record) && rests(queue);
 }
 
 static void forget_what_waits(void *object)

@@ -144,7 +144,7 @@ ODI_COLD static void know(odi_record *record)
     odi_lock_release(&queue->watch.lock);
 }
 
-static const odi_record_owner owner = {divert, drained, reap_one, renew_of_group, know};
+const odi_record_owner odi_queue_record_owner = {divert, drained, reap_one, renew_of_group, know};
 
 /* Creates a record of the queue; for `reserve`, here and below, see odi_record_new. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
@@ -159,7 +159,7 @@ static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, 
     }
     /* relaxed: written under the lock */
     uint32_t flags = odi_load_relaxed(&queue->inbox.diverted) ? ODI_RECORD_DIVERTED : 0;
-    odi_record *record = odi_record_new(&queue->pool->team, queue, group, key, flags, &owner, reserve);
+    odi_record *record = odi_record_new(&queue->pool->team, queue, group, key, flags, &odi_queue_record_owner, reserve);
 
     if (record != NULL)
         odi_queue_put_in_front(queue, record);

@@ -25,6 +25,10 @@ void odi_queue_raise_all(od_queue *queue, uint32_t band);
 /* Ends the drainer's time slice on its worker: the drainer waits for a drain request again. */
 void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken);
 
+/* ---- records.c ---- */
+
+extern const odi_record_owner odi_queue_record_owner;
+
 /* ---- barrier.c ---- */
 
 /* Closes the queue, so that a barrier can be pushed; the barrier waits for earlier jobs in the pool. No lock
