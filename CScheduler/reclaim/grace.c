@@ -13,15 +13,17 @@ static char grace_edge; /* R2, visible to the sanitizer only */
 /* liburcu lists a thread from its first registration until its end. */
 static _Thread_local bool listed;
 
-/* liburcu ends the process if it finds no memory for the entry of a thread, at most a page. */
+/* liburcu ends the process if it finds no memory for the entries of threads, which it allocates in growing chunks. */
+enum { LARGEST_CHUNK = 256 * 1024 };
+
 bool odi_grace_join(void)
 {
     if (listed)
         return true;
-    void *probe = odi_pages_new(ODI_PAGES_MAPPED, ODI_ANY_NODE);
+    void *probe = odi_pages_new(LARGEST_CHUNK, ODI_ANY_NODE);
     if (probe == NULL)
         return false;
-    odi_pages_free(probe, ODI_PAGES_MAPPED);
+    odi_pages_free(probe, LARGEST_CHUNK);
     urcu_bp_register_thread();
     listed = true;
     return true;
