@@ -125,7 +125,7 @@ struct GraphTests {
         for round in 0..<2_000 {
             let dependent = Task.inline {}
             dependent.add(dependency: never)
-            removed.append(Weak(edge: unsafe dependent.edges.withLock { unsafe $0.first?.takeUnretainedValue() }))
+            removed.append(Weak(edge: dependent.edges.withLock { unsafe $0.first?.takeUnretainedValue() }))
             queue.add(task: dependent)
             if round == 1_000 { queue.add(tasks: kept) }
             if round % 2 == 0 { dependent.remove(dependency: never) } else { dependent.cancel() }

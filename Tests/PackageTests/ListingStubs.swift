@@ -24,6 +24,7 @@ enum ListingStubs {
                 func after(_ move: Int) -> Board { self }
             }
             private struct Person: Sendable { var age = 1, score = 1 }
+            private final class Server: Sendable { func get(_ url: String) async throws -> String { "" } }
             private struct Request: Sendable {
                 enum Answer { case tooManyRequests }
                 var host = ""
@@ -55,6 +56,7 @@ enum ListingStubs {
             private let (bytes, gain, total, x) = ([UInt8](), [1.0], 1, 1)
             private let (node, board, image, request, item) = (Node(), Board(), Image(), Request(), WorkItem {})
             private let (stopButton, label, logger, index) = (Button(), TextField(), Log(), Index())
+            private let (client, url, messages) = (Server(), "", [""])
             private let tenant = TaskQueue.SpecificKey<Tenant>()
             private let connections = CountingSemaphore(value: 4)
             private let slots = CountingSemaphore(value: 1)
@@ -84,6 +86,7 @@ enum ListingStubs {
             private func merge(_ span: inout MutableSpan<Int>, _ middle: Int) {}
             private func parse(_ text: String) throws -> Int { 1 }
             private func place(_ board: Board) {}
+            private func plot(_ range: ClosedRange<Double>) {}
             private func process<T>(_ something: T) {}
             private func read(_ file: String) {}
             private func readWholeFile(_ path: String) -> String { "" }
@@ -92,11 +95,12 @@ enum ListingStubs {
             private func render(_ something: Frame) {}
             private func render(_ something: Int) {}
             private func render(_ something: Tile) {}
-            private func renderAll() async {}
+            private func renderAll() {}
             private func resize(_ image: Image) -> Image { image }
             private func right() -> Int { 1 }
             private func search(_ board: Board) -> Int { 1 }
             private func send(_ beat: Beat) {}
+            private func send(_ message: String) async throws {}
             private func show(_ something: Any) {}
             private func sizeOnDisk(_ entry: String) throws -> Int { 1 }
             private func transform(_ part: ArraySlice<Double>) {}
@@ -269,8 +273,11 @@ enum ListingStubs {
 
     /// The names that one file's listings, or the listing with this first line, use in another sense. `LISTING` stands for the code.
     static let locals = [
+        "Parallel+Elements.swift": """
+            let samples = [1]
+            """,
         "Parallel+Extremes.swift": """
-            let files = [File()]
+            let (files, people) = ([File()], [Person()])
             """,
         "Parallel+Sort.swift": """
             var (samples, people) = ([1.0], [Person()])
@@ -358,6 +365,11 @@ enum ListingStubs {
             }
             let (reader, connection, total) = (Lines(), Lines(), Lines())
             let (pipeline, files, paths): (Pipeline<String, String>, [String], [String]) = (Pipeline(of: String.self), [], [])
+            """,
+        "TaskGroup.swift:let group = TaskGroup(keepsOutcomes: true)": """
+            struct Chapter: Sendable { var name = "" }
+            let pages = [Chapter()]
+            func fetch(_ page: Chapter) -> Task<Data> { Task() }
             """,
         "BlockOperation.swift": """
             let queue = OperationQueue()

@@ -170,7 +170,7 @@ extension Parallel {
     ///
     ///     if let (low, high) = Parallel().minmax(samples) { plot(low...high) }
     ///
-    /// - Parameter elements: What to search.
+    /// - Parameter elements: The elements to search.
     /// - Returns: The first of several equal elements, for both.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
@@ -185,13 +185,13 @@ extension Parallel {
 
     /// The elements that no other comes before, and that come before no other, in an order of your own; nil for none.
     ///
-    ///     let span = Parallel().minmax(files) { $0.date < $1.date }
+    ///     let ages = Parallel().minmax(people) { $0.age < $1.age }
     ///
     /// - Parameters:
     ///   - elements: What to search.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
     /// - Returns: The first of several equal elements, for both.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: Two passes over the elements, as of `min` and `max`.
