@@ -72,8 +72,8 @@ static od_queue *held_against(odi_cycle_wait *holder, odi_cycle_wait *wait)
                : NULL;
 }
 
-/* Searches from `mine` back to the waits for it. Returns true if `mine` is among them; `next` then leads
- * around the cycle. */
+/* Searches all waits that the thread of `mine` blocks, directly or indirectly. Returns true if `mine` is one
+ * of them; the `next` links then form the cycle. */
 static bool is_cycle(odi_cycle_wait *mine)
 {
     odi_cycle_wait *last = mine;

@@ -11,8 +11,8 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* A drainer requeues behind the pool's other work, if there is any, after this many jobs. If other bands may
- * have work, it requeues after one job. The bound on passing over a band then counts the queue's jobs too. */
+/* A drainer requeues itself after this many jobs if the pool has other work. If another band may have work, it
+ * requeues after one job. Each job then counts towards the limit for passing over a band. */
 enum { JOBS_PER_SLICE = 64 };
 
 enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };

@@ -88,7 +88,7 @@ bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry)
         return false;
     odi_drain_batch *batch = queue->batches;
 
-    while (!odi_drain_batch_pop(batch, entry)) /* ended by a batch whose jobs `back` counts */
+    while (!odi_drain_batch_pop(batch, entry)) /* ends: `back` is not 0, so a batch has a job that was taken back */
         batch++;
     queue->back--;
     return true;

@@ -26,7 +26,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Lets holders and callers continue that can. The target's lock is held. */
+/* Grants the available permits, first to waiting holders, then to sync callers of awaited queues. The target's
+ * lock is held. */
 void odi_earmark_settle(od_queue *queue);
 
 /* Returns the next earmarked drain request, for a drainer that holds a permit; and whether there is one. */

@@ -45,8 +45,8 @@ bool odi_process_mask_is_own(void)
     return kind == OURS;
 }
 
-/* Leaves a mask that already equals the process's unchanged, because the kernel then widens it together with
- * the cpuset. */
+/* Sets the thread's mask only if it differs from the process's mask. If the mask is not set, the kernel widens
+ * it when the cpuset grows. */
 static void adopt_cpus(void)
 {
     odi_cpu_mask mine;

@@ -147,7 +147,8 @@ extern void (*odi_cancel_above)(od_pool *pool);
 /* Set by gate/: whether a drainer has been called for one of the pool's queues and not yet given to the pool. */
 extern bool (*odi_owed_above)(od_pool *pool);
 
-/* Set by gate/: writes into a text which jobs of the pool wait and for what, starting with ": ". */
+/* Set by gate/: fills `text` with the pool's waiting jobs and what each waits for. The text starts with
+ * ": ". */
 extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
 /* Set by gate/: lets workers of the team continue that wait for room in a queue, because no thread is left

@@ -131,7 +131,7 @@ int64_t odi_timer_queue_earliest(odi_timer_queue *timers)
     int64_t earliest = ODI_FOREVER;
 
     for (int i = 0; i < timers->count; i++) {
-        /* relaxed: T1's fence, or a hint */
+        /* relaxed: a hint, unless the caller has executed T1's fence */
         int64_t next = odi_load_relaxed(&timers->wheels[i].earliest);
 
         if (next < earliest)

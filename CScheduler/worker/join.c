@@ -178,7 +178,9 @@ ODI_COLD bool od_join_back(void)
     bool root = slot == forks->slots;
 
     if (take_back(forks, slot)) {
-        forks->depth += root; /* later forks start at the root again, and the thread does not leave */
+        /* Counts the branch as a root that the owner runs. Joins inside it then do not call
+         * odi_external_leave. */
+        forks->depth += root;
         return true;
     }
     if (root && forks->depth == 0 && forks->leaves_at_root)

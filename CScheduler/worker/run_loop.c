@@ -25,8 +25,9 @@
 #include "worker/run.h"
 #include "worker/work.h"
 
-/* Spinning pays for about the cost of a sleep and a wake-up. After a spin that found nothing the worker
- * sleeps at once next time. The number of such sleeps doubles up to this limit, until a spin finds work. */
+/* A spin costs about as much as a sleep and a wake-up. After a spin that found nothing, the worker sleeps next
+ * time without a spin. Each further such spin about doubles the number of these sleeps, up to
+ * MOST_SLEEPS_AT_ONCE. A spin that finds work resets the number to 0. */
 enum { SPIN_NS = 10000, MOST_SLEEPS_AT_ONCE = 31 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
@@ -57,8 +58,9 @@ static void set_up(odi_worker *worker)
     odi_assignment_settle(worker);
 }
 
-/* The worker has a job. If it searched, it wakes the next sleeper while more work exists: publishers relied
- * on this check while the token was taken (S2). */
+/* The worker has found a job. If it held the search token, it returns the token, and wakes a sleeper if more
+ * work exists. Threads that published work while the token was held may have woken no worker, and rely on this
+ * check (S2). */
 static void found(odi_worker *worker)
 {
     if (worker->woken) {

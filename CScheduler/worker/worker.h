@@ -70,8 +70,8 @@ struct odi_worker {
     uint32_t batch_left;                     /* takes until the batch from an injector is done */
     uint32_t passed_over[ODI_BANDS];         /* times that a waiting lower band was passed over */
     uint32_t yields_seen;                    /* value of odi_overrides.yields at the last yield */
-    uint32_t spins_in_vain;                  /* this many sleeps follow without a spin, */
-    uint32_t sleeps_at_once;                 /* and this many of them are left */
+    uint32_t spins_in_vain;                  /* number of sleeps without a spin after the last failed spin */
+    uint32_t sleeps_at_once;                 /* number of these sleeps that are left */
     uint64_t random;
     int64_t caught_ns;      /* time of a small steal; 0: no pause before the next */
     int64_t beside_chain_ns; /* time when it left a lone job to its owner, which took it */

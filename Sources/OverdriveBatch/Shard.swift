@@ -9,7 +9,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
     /// The number of parts.
     public let count: Int
 
-    /// The whole job in one part.
+    /// The whole job as one part.
     public static let whole = Shard(valid: 0, of: 1)
 
     private init(valid index: Int, of count: Int) {
@@ -32,7 +32,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
         self.init(valid: index, of: count)
     }
 
-    /// Reads `I/N`, or `/N`, whose index the environment tells.
+    /// Parses `I/N`, or `/N` with an index from the environment.
     ///
     /// The index comes from a Slurm array (`SLURM_ARRAY_TASK_ID`), HyperQueue (`HQ_TASK_ID`) or Kubernetes
     /// (`JOB_COMPLETION_INDEX`). Number a Slurm array from 0; other numberings are refused if Slurm's lowest index

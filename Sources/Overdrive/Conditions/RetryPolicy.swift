@@ -21,7 +21,7 @@ public struct RetryPolicy: Sendable {
 
     /// The most attempts, the first included; a number below 1 traps. `BatchRetry` of OverdriveBatch counts alike.
     public var attempts: Int { didSet { check() } }
-    /// How long each retry waits.
+    /// The wait before each retry.
     public var delay: Delay
     /// The random variation of each wait: 0.2 means 80 % to 120 % of the wait. Traps outside 0 to 1.
     public var jitter: Double { didSet { check() } }
@@ -32,9 +32,9 @@ public struct RetryPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - attempts: The most attempts, the first included; 1 or more, else it traps.
-    ///   - delay: How long to wait before each.
-    ///   - jitter: By how much waits vary at random, 0 to 1, else it traps.
-    ///   - isWorthwhile: Whether an error is worth another attempt.
+    ///   - delay: The wait before each retry.
+    ///   - jitter: The random variation of each wait as a fraction. Traps outside 0 to 1.
+    ///   - isWorthwhile: Returns whether an error justifies another attempt.
     /// - Ordering: None.
     /// - Threading: Any thread. `isWorthwhile` is called on the thread that ends an attempt.
     /// - Cost: None but the closure's captures.

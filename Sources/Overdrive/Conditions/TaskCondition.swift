@@ -26,9 +26,10 @@ public protocol TaskCondition: Sendable {
     ///
     /// They become dependencies of the task when the task is added to a queue.
     func dependencies<T>(forTask task: Task<T>) -> Dependencies
-    /// There for every condition that can be; it is what refuses another ``Dependencies``.
+    /// Rejects, at compile time, a type of ``Dependencies`` that is not an array of ``AnyTask``. Conforming types do
+    /// not implement this function.
     static func _tasks(_ dependencies: Dependencies) -> [AnyTask]
-    /// Answers by returning.
+    /// Evaluates the condition and returns its result.
     func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
 }
 

@@ -233,7 +233,7 @@ extension AnyTask {
             return true
         }
         makeExtras().locked { $0.sweptDependents = count }
-        // If the body returned during the sweep, its thread found no list.
+        // A thread whose body returned during the sweep found an empty list. This call does that thread's work.
         stopBeingKept()
     }
 

@@ -1,3 +1,6 @@
+// Owns groups of tasks that are cancelled together. Programs call it; a finished task calls `letGo` through
+// `whenOver`. A group never runs a task itself.
+
 public import OverdriveCore
 internal import Synchronization
 
@@ -54,7 +57,11 @@ public final class TaskGroup: TaskGroupMember {
     /// Entered once for each task that was held, until the task has finished and its outcome is kept.
     private let unfinished = WaitGroup()
 
-    /// An empty group.
+    /// Creates an empty group.
+    ///
+    /// - Parameters:
+    ///   - policy: The treatment of a task whose name belongs to an unfinished task.
+    ///   - startsImmediately: Whether tasks start when they are registered.
     ///
     /// - Parameters:
     ///   - policy: The treatment of a second task of a name.
@@ -275,7 +282,7 @@ public final class TaskGroup: TaskGroupMember {
 
     private var groups: [TaskGroup] { inOrder.compactMap { $0 as? TaskGroup } }
 
-    /// How many tasks and groups are held.
+    /// The number of tasks and groups that the group retains.
     public var count: Int { content.withLock { $0.members.count } }
 }
 

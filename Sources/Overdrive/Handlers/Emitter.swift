@@ -130,7 +130,7 @@ extension Task {
     ///     end.
     /// - Ordering: An update, then the outcome, when the task is started.
     /// - Threading: Any thread.
-    /// - Cost: As of a progressive task.
+    /// - Cost: The cost of a progressive task.
     public convenience init(_ before: _NoClosure? = nil, value: T, _ after: _NoClosure? = nil) {
         self.init { emit in
             emit(.value(value))
@@ -138,7 +138,7 @@ extension Task {
         }
     }
 
-    /// A type that no program's closure has: see ``init(_:value:_:)``.
+    /// A function type that no closure of a program has; see ``init(_:value:_:)``.
     @_documentation(visibility: internal)
     public typealias _NoClosure = (Never) -> Void
 

@@ -47,7 +47,7 @@ extension AnyTask {
         set { fatalError("unavailable") }
     }
 
-    /// The type of an operation's priorities, so that the compiler names the replacement.
+    /// The type of an operation's priorities. The compiler's error names the replacement.
     @_documentation(visibility: internal)
     public enum _SpelledPriority: Sendable {
         case veryLow, low, normal, high, veryHigh

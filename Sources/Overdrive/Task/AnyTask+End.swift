@@ -209,7 +209,7 @@ extension AnyTask {
 
     /// What blocked threads wait for.
     final func completionGroup() -> WaitGroup {
-        // One for all who wait: who waits for a while, again and again, adds nothing to the task.
+        // All waiting threads share one group. Repeated waits with a timeout therefore add no handlers to the task.
         let (group, isNew) = makeExtras().locked { fields in
             if let group = fields.completion { return (group, false) }
             let group = WaitGroup()

@@ -30,7 +30,8 @@ extension AnyTask {
     /// - Returns: `.success` if the task has finished, with any outcome.
     /// - Ordering: After `.success` the writes of the body are visible.
     /// - Threading: Any task of Swift's; no thread is held. A timeout leaves the task alone.
-    /// - Cost: A load if the task has finished; otherwise a handler, a timer and a suspension.
+    /// - Cost: A load if the task has finished; otherwise a handler, a timer and a suspension. The handler stays until the
+    ///   task ends.
     public final func finished(timeout: Duration) async -> WaitGroup.WaitResult {
         isFinished ? .success : await completionGroup().wait(timeout: timeout)
     }

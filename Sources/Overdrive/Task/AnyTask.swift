@@ -190,7 +190,8 @@ internal import Synchronization
     /// The optional storage, if it exists.
     final var extras: TaskExtras? { lazyExtras.load() }
 
-    /// Whether the task may have a property of the kind. No reference count changes, because most tasks have none.
+    /// Whether the task may have a property of the kind. The check does not retain the optional storage, because most
+    /// tasks have no such property and must pay little for it.
     @inline(__always)
     final func had(_ kind: TaskExtras.Kinds) -> Bool { lazyExtras.withReference { $0.had(kind) } ?? false }
 

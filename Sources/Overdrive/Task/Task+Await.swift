@@ -130,7 +130,7 @@ extension Task {
 }
 
 extension AnyTask {
-    /// Blocks until the task has finished.
+    /// Blocks until the task has finished, and returns its value.
     ///
     /// - Ordering: The writes of the body are visible afterwards.
     /// - Threading: Any thread. A spare replaces a waiting worker. Traps if the task would wait for itself: in its

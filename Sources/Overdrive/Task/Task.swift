@@ -86,10 +86,10 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     ///     let logo = GetLogoTask(dependencies: [login], observers: [Stopwatch()], conditions: [IsOnline()])
     ///
     /// - Parameters:
-    ///   - dependencies: What it waits for; see ``AnyTask/add(dependency:requiring:)``.
+    ///   - dependencies: The tasks to wait for; see ``AnyTask/add(dependency:requiring:)``.
     ///   - requirement: How the dependencies have to end; see ``AnyTask/DependencyRequirement``.
-    ///   - observers: Who is told how it goes; see ``AnyTask/add(observer:)``.
-    ///   - conditions: What has to hold before the body runs; see ``AnyTask/add(condition:)``.
+    ///   - observers: The observers of the task's progress; see ``AnyTask/add(observer:)``.
+    ///   - conditions: The conditions that must hold before the body runs; see ``AnyTask/add(condition:)``.
     /// - Ordering: ``run()`` is called after the dependencies and the conditions.
     /// - Threading: Any thread.
     /// - Cost: The task, an allocation for observers and conditions, and one for each dependency.

@@ -52,12 +52,12 @@ extension Parallel {
     ///     let blanks = Parallel().count(lines) { $0.isEmpty }
     ///
     /// - Parameters:
-    ///   - elements: What to go through.
+    ///   - elements: The elements to visit.
     ///   - isSo: Called once for each element, unless the operation ends early.
     /// - Returns: The number.
-    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
+    /// - Throws: The first error, or `CancellationError`, after all started calls have finished.
+    /// - Ordering: Calls run in any order.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: One number for each of at most 1,024 blocks.
     @inlinable
     @inline(__always)

@@ -57,8 +57,8 @@ extension Parallel {
     ///
     /// - Parameters:
     ///   - elements: What to search.
-    ///   - element: What to look for.
-    /// - Returns: Whether any equals it.
+    ///   - element: The value to find.
+    /// - Returns: Whether any element equals `element`.
     /// - Ordering: Comparisons come in any order, roughly from front to back.
     /// - Threading: Any thread, which takes part.
     /// - Cost: As ``first(_:where:)-swift.method``.

@@ -12,14 +12,14 @@ extension Parallel {
     /// iterations need no tuning.
     ///
     /// - Parameters:
-    ///   - range: The numbers.
-    ///   - body: Called once for each number, unless an error comes first.
-    /// - Throws: The first error. Parts that had not begun then do not begin, and in those that run
-    ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
-    /// - Ordering: In no order between parts; within a part upwards. Writes of the calls are visible afterwards.
-    /// - Threading: Any thread, which takes part. From inside `body` too.
-    /// - Cost: A plain loop in parts of some microseconds, and about 20 ns for each part. Helping workers call a
-    ///   `body` with captures once per number; on the calling thread the compiler may merge it into the loop. For
+    ///   - range: The numbers to visit.
+    ///   - body: Called once for each number, unless an error occurs first.
+    /// - Throws: The first error, after all started parts have finished. Other parts do not start, and in running
+    ///   parts ``Cancellation/isRequested`` becomes true.
+    /// - Ordering: Parts run in any order; numbers ascend within a part. Their writes are visible after the call.
+    /// - Threading: Any thread, also inside `body`. The calling thread takes part in the work.
+    /// - Cost: A plain loop, and about 20 ns for each part of some microseconds. Helping workers call a `body` with
+    ///   captures once per number; on the calling thread, the compiler may inline it into the loop. For bodies of 1
     ///   bodies of a nanosecond or less use ``forEachChunk(_:_:)-swift.method``, whose loop is always merged. If the closure may
     ///   throw, one allocation.
     @inlinable

@@ -22,9 +22,9 @@ extension Parallel {
     ///     Parallel().sort(&people) { $0.age < $1.age }
     ///
     /// - Parameters:
-    ///   - array: What to sort. After an error it has all its elements, in some order.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
-    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
+    ///   - array: The array to sort. After an error it contains all of its elements, in any order.
+    ///   - precedes: Returns whether its first argument orders before its second: a strict weak order.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that have not started by then do not run.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: As ``sort(_:)-swift.method``; with a token, progress or errors one allocation, and some nanoseconds more for each
@@ -43,7 +43,7 @@ extension Parallel {
     ///
     /// - Parameters:
     ///   - array: What to sort.
-    ///   - key: Leads to what is compared.
+    ///   - key: The path to the value to compare.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: As ``sort(_:)-swift.method``, and finding two keys for each comparison.
@@ -59,7 +59,7 @@ extension Parallel {
     ///
     ///     let ranking = Parallel().sorted(scores)
     ///
-    /// - Parameter elements: What to sort.
+    /// - Parameter elements: The elements to sort.
     /// - Returns: All of them.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
@@ -162,12 +162,12 @@ extension Parallel {
     ///     let people = Parallel().sorted(people, by: \.age)
     ///
     /// - Parameters:
-    ///   - elements: What to sort.
+    ///   - elements: The elements to sort.
     ///   - key: Leads to the compared values.
     /// - Returns: All elements.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: An array, and sorting it.
+    /// - Cost: A copy to an array, and the sort.
     @inlinable
     @inline(__always)
     public func sorted<C: Collection, Key: Comparable & Sendable>(

@@ -5,10 +5,10 @@ extension Parallel {
     ///
     ///     Parallel().stableSort(&lines)
     ///
-    /// - Parameter array: What to sort.
+    /// - Parameter array: The array to sort.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again; strings as of
+    /// - Cost: n log n comparisons; n if the array is already sorted. Memory for as many elements again; for strings
     ///   ``sort(_:)-swift.method``.
     @inlinable
     public func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
@@ -20,7 +20,7 @@ extension Parallel {
     ///     Parallel().stableSort(&people) { $0.age < $1.age }
     ///
     /// - Parameters:
-    ///   - array: What to sort. After an error it has all its elements, in some order.
+    ///   - array: The array to sort. After an error it contains all of its elements, in any order.
     ///   - precedes: Whether its first argument comes before its second: a strict weak order.
     /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
     /// - Ordering: Comparisons come in any order.

@@ -35,9 +35,9 @@ extension Parallel {
     ///   - array: The array to change. After an early end it keeps the changes made so far.
     ///   - size: The length of each part in elements, 1 or more; the last part may be shorter. The grain is ignored.
     ///   - body: Called once for each part, with its number from 0, unless the loop ends early.
-    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
-    /// - Ordering: In no order. All writes are in the array afterwards.
-    /// - Threading: Any thread, which takes part.
+    /// - Throws: The first error, or `CancellationError`, after all started parts have finished.
+    /// - Ordering: Calls run in any order. All writes are in the array afterwards.
+    /// - Threading: Any thread; the calling thread takes part in the work.
     /// - Cost: As ``forEach(mutating:_:)-swift.method``.
     @inlinable
     public func chunks<Element: Sendable, E: Error>(

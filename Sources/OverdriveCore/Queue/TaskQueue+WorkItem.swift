@@ -35,10 +35,10 @@ extension TaskQueue {
     ///     queue.asyncAfter(.milliseconds(300), execute: search)
     ///
     /// - Parameters:
-    ///   - delay: How long from now; zero or less submits it at once.
-    ///   - item: What to submit then, with its own quality of service and flags; nothing runs when it was
+    ///   - delay: The time from now; zero or less submits the item at once.
+    ///   - item: The item to submit then, with its own quality of service and flags. If it is cancelled before, it
     ///     cancelled before.
-    /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
+    /// - Returns: The timer. Its cancellation also cancels the item, unless the item has started.
     /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
     /// - Threading: Any thread.
     /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``, and one allocation.
@@ -50,7 +50,7 @@ extension TaskQueue {
 
     /// Submits an item at a given time.
     ///
-    /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
+    /// - Returns: The timer; see ``asyncAfter(_:execute:)``.
     /// - Ordering: As of ``asyncAfter(deadline:tolerance:qos:flags:execute:)``.
     /// - Threading: Any thread.
     /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``, and one allocation.

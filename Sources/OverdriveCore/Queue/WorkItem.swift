@@ -60,8 +60,8 @@ public final class WorkItem: Sendable {
         }
     }
 
-    /// The queue that a waiter raises, and retains during the wait. Nil for a suspended or inactive queue: see
-    /// `queueRuns`.
+    /// The queue whose work a waiter raises to its own quality of service. The waiter retains the queue during the
+    /// wait. Nil if the queue is suspended or inactive: see `queueRuns`.
     private var servedBy: TaskQueue? {
         guard let queue = queueRuns.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
         return queue
@@ -156,10 +156,11 @@ public final class WorkItem: Sendable {
 
     /// Waits until the item has finished.
     ///
-    /// - Ordering: What the first run wrote is visible.
-    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body, and from what that
-    ///   calls or starts on its thread, it would wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
-    /// - Cost: A load where it has ended; else a sleep in the kernel.
+    /// - Ordering: Writes of the first run are visible.
+    /// - Threading: Any thread; a spare replaces a waiting worker. In the item's own body, and in work that the body
+    ///   runs on its thread, the call would wait for itself and traps. The call never returns if no code submits,
+    ///   performs or cancels the item.
+    /// - Cost: One load if the item has finished; otherwise a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         checkIsOutside("wait()")
@@ -181,7 +182,7 @@ public final class WorkItem: Sendable {
 
     /// Waits until the item has finished, or until `deadline`.
     ///
-    /// - Ordering: After `.success` what the first run wrote is visible.
+    /// - Ordering: After `.success`, writes of the first run are visible.
     /// - Threading: As of `wait(timeout:)`.
     /// - Cost: As of `wait()`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
@@ -205,7 +206,7 @@ public final class WorkItem: Sendable {
     /// - Cost: As of `WaitGroup.wait(timeout:)`.
     public func wait(deadline: ContinuousClock.Instant) async -> WaitResult { await ended.wait(deadline: deadline) }
 
-    /// Suspends until the item has ended.
+    /// Suspends the calling task until the item has finished.
     ///
     /// - Ordering: Writes of the first run are visible.
     /// - Threading: Any task; the wait holds no thread. In the item's own body, the call traps.

@@ -219,8 +219,7 @@ internal import Synchronization
     /// - Threading: Any thread. Traps in a closure of the scheduler, and for ``shared``. Later submissions are
     ///   discarded and counted as cancelled. A submission during the call may be discarded too, but earlier
     ///   submissions are not affected.
-    /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
-    ///   closure.
+    /// - Cost: A sleep until the work is done. Afterwards only threads that still run a closure are left.
     @available(*, noasync, message: "it blocks the thread: write await shutdown(timeout:)")
     @discardableResult
     public func shutdown(timeout: Duration) -> ShutdownReport {

@@ -10,7 +10,7 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
-    ///   - tolerance: How much later the submission may come. Timers whose tolerances overlap share a wake-up of the process.
+    ///   - tolerance: How much later the submission may come. Timers with overlapping tolerances may share a wake-up.
     ///   - qos: Raises the closure above the queue's own quality of service, as of ``async(group:qos:flags:execute:)``.
     ///   - flags: ``Flags/barrier`` and other differences from a plain submission. Inherited values come from the
     ///     caller of this function.
@@ -35,14 +35,14 @@ extension TaskQueue {
     ///     queue.asyncAfter(deadline: .now + .seconds(30)) { giveUp() }
     ///
     /// - Parameters:
-    ///   - deadline: When; a time that has passed is at once.
-    ///   - tolerance: How much later the submission may come. Timers whose tolerances overlap share a wake-up of the process.
+    ///   - deadline: The time of the submission; a past time submits at once.
+    ///   - tolerance: How much later the submission may come. Timers with overlapping tolerances may share a wake-up.
     ///   - qos: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
     ///   - flags: As there.
-    ///   - body: What to run, once.
-    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
+    ///   - body: Runs once.
+    /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
     /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``. On a serial queue, the earlier of two deadlines runs
-    ///   first. The deadlines must be at least two microseconds apart and both in the future when requested.
+    ///   first. The deadlines must be at least 2 µs apart, and both in the future at the time of the calls.
     /// - Threading: Any thread.
     /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
     @discardableResult
@@ -65,13 +65,13 @@ extension TaskQueue {
     /// skipped calls.
     ///
     /// - Parameters:
-    ///   - interval: Between two calls; traps unless it is at least a nanosecond.
-    ///   - delay: Until the first call; nil: one interval.
-    ///   - tolerance: How much later all calls may come. Timers with equal intervals and tolerances come together.
+    ///   - interval: The time between two calls; less than 1 ns traps.
+    ///   - delay: The time until the first call; nil for one interval.
+    ///   - tolerance: How much later all calls may come. Only the first time is moved.
     ///   - qos: Of each call, as of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
-    ///   - flags: Of each call, as there.
+    ///   - flags: The options of each call; see ``asyncAfter(_:qos:flags:execute:)``.
     ///   - body: What to run.
-    /// - Returns: The timer. It runs until it is cancelled or the scheduler is shut down, with or without references
+    /// - Returns: The timer, which runs until it is cancelled or the scheduler is shut down. The caller need not
     ///   to it.
     /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``. ``cancelAll()`` discards the call that waits in the
     ///   queue; the timer continues.

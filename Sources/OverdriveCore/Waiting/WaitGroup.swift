@@ -63,11 +63,11 @@ internal import CScheduler
 
     /// Waits until the group is empty.
     ///
-    /// - Ordering: What the closures wrote is visible. It ends at the first moment in which nothing is under way,
-    ///   whatever is entered next.
-    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that waits for a group in which it is
-    ///   counted waits for ever.
-    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    /// - Ordering: Writes of the closures are visible. The wait ends at the first moment at which the group is empty,
+    ///   even if other threads enter the group again.
+    /// - Threading: Any thread. A spare replaces a waiting worker. A closure that the group counts must not wait for
+    ///   the group, because the wait never ends.
+    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         _ = unsafe od_group_wait(handle, .max)
@@ -79,7 +79,7 @@ internal import CScheduler
     /// - Returns: `.success`, or `.timedOut` if the group was not empty.
     /// - Ordering: After `.success`, writes of the closures are visible.
     /// - Threading: Any thread. A spare replaces a waiting worker.
-    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
+    /// - Cost: One load if the group is empty; otherwise a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await wait(timeout:)")
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
@@ -121,9 +121,9 @@ internal import CScheduler
 
     /// Waits until the group is empty, or until `deadline`.
     ///
-    /// - Parameter deadline: When to give up; one in the past only looks.
-    /// - Returns: `.success`, or `.timedOut` when something still was under way.
-    /// - Ordering: After `.success` what the closures wrote is visible.
+    /// - Parameter deadline: The end of the wait; a past time only checks.
+    /// - Returns: `.success`, or `.timedOut` if the group was not empty.
+    /// - Ordering: After `.success`, writes of the closures are visible.
     /// - Threading: As of `wait(timeout:)`.
     /// - Cost: As of `wait(timeout:)`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
@@ -177,7 +177,7 @@ internal import CScheduler
         await wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
+    /// Submits `body` to `queue` when the group is empty, or at once if it already is.
     ///
     ///     group.notify(on: .main) { show(results) }
     ///

@@ -1,3 +1,6 @@
+// Owns the comparison of a directory tree with a checksum list. `AuditPlan` passes each file, and `report` prints the
+// result. It never reads the tree itself.
+
 internal import Glibc
 
 /// The differences between a tree and a list: missing, extra, moved and changed files.
