@@ -2,6 +2,7 @@
  * the only caller. */
 #include "reclaim/grace.h"
 
+#include <pthread.h>
 #include <urcu/urcu-bp.h>
 
 #include "base/atomic.h"
@@ -9,6 +10,10 @@
 #include "os/pages.h"
 
 static char grace_edge; /* R2, visible to the sanitizer only */
+
+/* Held during a grace period and across a fork. A child's thread unregisters at its end, with liburcu's lock, which a
+ * grace period of the parent would have left locked. */
+static pthread_mutex_t periods = PTHREAD_MUTEX_INITIALIZER;
 
 /* liburcu lists a thread from its first registration until its end. */
 static _Thread_local bool listed;
@@ -43,6 +48,21 @@ void odi_grace_read_end(void)
 void odi_grace_wait(void)
 {
     odi_fence_heavy(none); /* traps here, and not inside liburcu, if the kernel has begun to refuse barriers */
+    pthread_mutex_lock(&periods);
     urcu_bp_synchronize_rcu();
+    pthread_mutex_unlock(&periods);
     odi_tsan_acquire(&grace_edge);
+}
+
+void odi_grace_before_fork(void)
+{
+    pthread_mutex_lock(&periods);
+}
+
+void odi_grace_after_fork(bool in_child)
+{
+    if (in_child)
+        periods = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    else
+        pthread_mutex_unlock(&periods);
 }

@@ -1,4 +1,4 @@
-/* grace.h — the engine's calls of liburcu, with annotations for sanitizers. Only reclaim.c calls it.
+/* grace.h — the engine's calls of liburcu, with annotations for sanitizers. Only reclaim.c and pool/fork.c call it.
  *
  * liburcu 0.13.2 is not instrumented for ThreadSanitizer. This file therefore announces the edge "read
  * section ends -> grace period ends" (R2).
@@ -17,6 +17,10 @@ void odi_grace_read_end(void);
 
 /* Returns after every read section that was open at the call has ended. Never call it inside a read section. */
 void odi_grace_wait(void);
+
+/* Around a fork, which waits for the end of a grace period. */
+void odi_grace_before_fork(void);
+void odi_grace_after_fork(bool in_child);
 
 #pragma GCC visibility pop
 
