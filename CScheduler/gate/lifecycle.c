@@ -105,7 +105,7 @@ void od_queue_release(od_queue *queue)
 
 /* ---- in a forked child ---- */
 
-static bool is_free(odi_lock *lock)
+static bool is_unlocked(odi_lock *lock)
 {
     return odi_load_relaxed(&lock->both) == 0; /* relaxed: one thread exists */
 }
@@ -117,7 +117,7 @@ static bool is_at_rest(od_queue *queue, odi_record *record)
            odi_load_relaxed(odi_queue_current(queue, odi_record_key(record))) == (uintptr_t)record &&
            (odi_load_relaxed(&record->flags) & ~(uint32_t)ODI_RECORD_DIVERTED) == 0 &&
            odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0 &&
-           record->first_former == NULL && is_free(&record->cancel_lock);
+           record->first_former == NULL && is_unlocked(&record->cancel_lock);
 }
 
 /* Whether nothing of the queue was under way at the fork: a child has nothing to reset, and copies none of its memory. */
@@ -126,7 +126,7 @@ static bool rests(od_queue *queue)
     const odi_gate *gate = &queue->gate;
 
     /* relaxed: one thread exists */
-    if (!is_free(&queue->watch.lock) || !is_free(&queue->inbox.lock) || queue->more != NULL || queue->batches != NULL ||
+    if (!is_unlocked(&queue->watch.lock) || !is_unlocked(&queue->inbox.lock) || queue->more != NULL || queue->batches != NULL ||
         odi_load_relaxed(&queue->watch.interested) != 0 || gate->held != 0 || gate->earmarks != 0 || gate->used != 0 ||
         gate->returning != 0 || gate->barriers != 0 || gate->exclusive || (gate->closed && !gate->complete) ||
         !odi_queue_is_clear(queue) || queue->before != NULL || queue->drainers_waiting != 0 || queue->raised != 0 ||

@@ -49,8 +49,8 @@ typedef struct od_pool_options {
     int workers;            /* 1 to 1024; 0: as many as affinity, cpuset and quota allow, updated while the
                                pool runs */
     od_placement placement;
-    size_t stack_bytes;     /* address space of a worker's stack, touched lazily; 0: 256 MiB, or 8 MiB under
-                               mlockall(MCL_FUTURE), which fills it */
+    size_t stack_bytes;     /* address space of a worker's stack, touched lazily; 0: 256 MiB, or 8 MiB if
+                               address space is limited or mlockall(MCL_FUTURE) fills it */
     int spare_workers;      /* limit of additional workers while others block; -1: 64. If more jobs block for
                                a second while work is pending, a warning on stderr names them */
     bool round_quota_down;  /* a quota of 2.5 CPUs gives 2 workers instead of 3 */

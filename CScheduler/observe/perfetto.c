@@ -50,7 +50,7 @@ static void varint(odi_perfetto *out, uint64_t value)
 
 static void number(odi_perfetto *out, uint32_t field, uint64_t value)
 {
-    varint(out, (uint64_t)field << 3 | VARINT);
+    varint(out, (uint64_t)field << 3); /* the type VARINT is 0 */
     varint(out, value);
 }
 

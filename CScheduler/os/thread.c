@@ -90,7 +90,7 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
     it->argument = argument;
     snprintf(it->name, sizeof it->name, "%s", name);
 
-    if (stack_bytes == ODI_STACK_DEFAULT && odi_pages_future_is_locked()) /* the kernel fills all of it with memory */
+    if (stack_bytes == ODI_STACK_DEFAULT && (odi_pages_space_is_limited() || odi_pages_future_is_locked())) /* of what is left; the kernel fills it */
         stack_bytes = ODI_STACK_LOCKED;
     block_signals(&before);
     /* glibc returns EAGAIN both for a missing stack and for a thread limit. A smaller stack helps in the

@@ -10,7 +10,7 @@ struct InstallTests {
         "share/fish/vendor_completions.d/overdrive.fish", "share/man/man1/overdrive-run.1", "share/man/man1/overdrive-checksum.1",
         "share/man/man1/overdrive-merge.1", "share/man/man1/overdrive-submit.1", "share/man/man1/overdrive-status.1",
         "share/man/man1/overdrive-machine.1", "share/man/man1/overdrive-bench.1", "share/man/man1/overdrive-preload.1",
-        "share/man/man1/overdrive-adopt.1",
+        "share/man/man1/overdrive-adopt.1", "share/man/man1/overdrive-trace.1",
     ]
 
     private let root = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-install-\(UUID().uuidString)")

@@ -175,6 +175,8 @@ struct ArticleTests {
         func decode(_ number: Int) throws -> Frame { Frame() }
         func blur(_ row: Int, using line: inout [Float]) {}
         func check(_ number: Int) {}
+        func render(_ page: Int) {}
+        func write(_ page: Int) {}
         func index(_ file: String) {}
         func append(_ line: String) {}
         func readSlowly(_ file: String) -> String { file }

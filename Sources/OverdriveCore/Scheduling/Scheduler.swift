@@ -80,8 +80,8 @@ internal import Synchronization
     ///   - placement: The CPUs on which workers may run.
     ///   - name: The name in messages and in thread names, which show 10 bytes of it.
     ///   - stackSize: The address space of each worker's stack, 64 KiB to 64 GiB, in bytes. Memory is allocated at
-    ///     the first touch, so a large stack costs nothing until its use. Under `mlockall(MCL_FUTURE)` the kernel fills
-    ///     stacks with memory, and the default becomes 8 MiB.
+    ///     the first touch, so a large stack costs nothing until its use. The default becomes
+    ///     8 MiB under `ulimit -v`, and under `mlockall(MCL_FUTURE)`, which fills stacks with memory.
     ///   - spareWorkers: The maximum number of spare workers while closures block, 0 to 1024. If more closures wait
     ///     for others (in `sync`, `wait`, `blocking`), these may never get a worker. A warning after a second names
     ///     the waiting closures; see ``onWarning(_:)``.
