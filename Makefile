@@ -26,7 +26,7 @@ LDFLAGS      := -fuse-ld=lld
 CFLAGS_plain := -O2
 CFLAGS_tsan  := -O1 -fsanitize=thread
 CFLAGS_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-LIBS         := -pthread -lurcu-bp -lurcu-common -lnuma -lcmocka
+LIBS         := -pthread -lurcu-memb -lurcu-common -lnuma -lcmocka
 
 # The Swift toolchain's ThreadSanitizer knows libdispatch, and so wants it at hand.
 SWIFT_LIBS   := $(dir $(realpath $(shell command -v swift)))../lib/swift/linux

@@ -54,7 +54,7 @@ let package = Package(
         .systemLibrary(
             name: "CUrcu",
             path: "CScheduler/system/urcu",
-            pkgConfig: "liburcu-bp",
+            pkgConfig: "liburcu-memb",
             providers: [.apt(["liburcu-dev"])]
         ),
         .systemLibrary(

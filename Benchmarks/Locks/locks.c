@@ -225,14 +225,14 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-void __real_urcu_bp_synchronize_rcu(void);
-void __wrap_urcu_bp_synchronize_rcu(void);
+void __real_urcu_memb_synchronize_rcu(void);
+void __wrap_urcu_memb_synchronize_rcu(void);
 
 /* It waits for readers, which may wait for their turn. */
-void __wrap_urcu_bp_synchronize_rcu(void)
+void __wrap_urcu_memb_synchronize_rcu(void)
 {
     leave_step();
-    __real_urcu_bp_synchronize_rcu();
+    __real_urcu_memb_synchronize_rcu();
 }
 
 /* ---- rows ---- */

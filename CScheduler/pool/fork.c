@@ -9,7 +9,6 @@
 #include "job/group.h"
 #include "pool/pool.h"
 #include "pool/timer_thread.h"
-#include "reclaim/grace.h"
 #include "worker/external.h"
 #include "worker/override.h"
 #include "worker/run.h"
@@ -28,7 +27,6 @@ static bool had_pools;
 
 static void before_fork(void)
 {
-    odi_grace_before_fork();
     odi_lock_acquire(&pools_lock);
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         odi_lock_acquire(&pool->plan_lock);
@@ -43,7 +41,6 @@ static void after_in_parent(void)
         odi_lock_release(&pool->plan_lock);
     }
     odi_lock_release(&pools_lock);
-    odi_grace_after_fork(false);
 }
 
 /* Resets a pool. A stopped pool stays stopped. A concurrent stop of another thread belongs to the parent. */
@@ -70,7 +67,6 @@ static void after_in_child(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    odi_grace_after_fork(true);
     if (had_pools) /* without a pool nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;

@@ -276,11 +276,7 @@ static bool is_held_back(od_pool *pool)
         for (int band = 0; band < ODI_BANDS; band++)
             held |= odi_injector_size(&team->sites[site].injectors[band]) > 0;
     }
-    if (!held || !odi_reader_try_join())
-        return held;
-    bool has = odi_team_has_jobs(team);
-    odi_reader_leave();
-    return !has;
+    return held && !odi_team_has_jobs(team);
 }
 
 /* Sleeps until every worker has left and no submitter holds jobs back. Returns false at the deadline. Ended

@@ -1,4 +1,4 @@
-/* grace.h — the engine's calls of liburcu, with annotations for sanitizers. Only reclaim.c and pool/fork.c call it.
+/* grace.h — the engine's calls of liburcu, with annotations for sanitizers. Only reclaim.c calls it.
  *
  * liburcu 0.13.2 is not instrumented for ThreadSanitizer. This file therefore announces the edge "read
  * section ends -> grace period ends" (R2).
@@ -6,21 +6,15 @@
 #ifndef ODI_RECLAIM_GRACE_H
 #define ODI_RECLAIM_GRACE_H
 
-#include <stdbool.h>
-
 #pragma GCC visibility push(hidden)
 
-/* Registers the calling thread until its end. Returns false if out of memory. */
-bool odi_grace_join(void);
+void odi_grace_join(void);
+void odi_grace_leave(void);
 void odi_grace_read_begin(void);
 void odi_grace_read_end(void);
 
 /* Returns after every read section that was open at the call has ended. Never call it inside a read section. */
 void odi_grace_wait(void);
-
-/* Around a fork, which waits for the end of a grace period. */
-void odi_grace_before_fork(void);
-void odi_grace_after_fork(bool in_child);
 
 #pragma GCC visibility pop
 

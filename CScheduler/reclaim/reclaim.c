@@ -38,23 +38,16 @@ static bool out_of_bounds;
 
 static _Thread_local uint32_t joined;
 
-bool odi_reader_try_join(void)
-{
-    if (joined == 0 && !out_of_bounds && !odi_grace_join())
-        return false;
-    joined++;
-    return true;
-}
-
 void odi_reader_join(void)
 {
-    while (!odi_reader_try_join()) /* ended by: memory */
-        odi_clock_sleep(ODI_MILLISECOND);
+    if (joined++ == 0 && !out_of_bounds)
+        odi_grace_join();
 }
 
 void odi_reader_leave(void)
 {
-    joined--;
+    if (--joined == 0 && !out_of_bounds)
+        odi_grace_leave();
 }
 
 void odi_read_begin(void)

@@ -1,7 +1,6 @@
 /* reclaim.h — deferred freeing of memory that other threads may still read.
  *
- * It uses read-copy-update through liburcu's bulletproof flavour, which no other folder includes. A thread may be
- * registered there twice, so a program may use the same library.
+ * It uses read-copy-update through liburcu's `memb` flavour, which no other folder includes.
  *
  * Owns     the list of retired objects and one thread that waits for grace periods. The thread
  *          starts at the first retirement and exits when the list is empty.
@@ -36,10 +35,8 @@ struct odi_retired {
     odi_destroy *destroy;
 };
 
-/* Makes the calling thread a reader, and ends that. Pairs nest. While the process is out of memory,
- * odi_reader_join waits, and odi_reader_try_join returns false. */
+/* Registers the calling thread as a reader, and unregisters it. Pairs nest. */
 void odi_reader_join(void);
-bool odi_reader_try_join(void);
 void odi_reader_leave(void);
 
 /* Objects reachable in a read section stay readable until its end. A thread must not wait inside. */

@@ -34,8 +34,7 @@ static bool has_jobs(odi_team *team, bool by_hints)
 
 bool odi_team_has_jobs(odi_team *team)
 {
-    if (!odi_reader_try_join())
-        return true;
+    odi_reader_join();
     odi_read_begin();
     bool has = has_jobs(team, false);
     odi_read_end();
@@ -54,8 +53,7 @@ bool odi_team_is_due(odi_team *team)
 
 bool odi_team_has_work(odi_team *team)
 {
-    if (!odi_reader_try_join())
-        return true;
+    odi_reader_join();
     odi_read_begin();
     bool has = has_jobs(team, false) || odi_team_holds_forks(team, NULL);
     odi_read_end();

@@ -8,8 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whether any source holds work. Exact after a fence that the caller shares with the pushing threads. True if the
- * caller is not a reader and memory is short. */
+/* Whether any source holds work. Exact after a fence that the caller shares with the pushing threads. */
 bool odi_team_has_work(odi_team *team);
 
 /* Whether there is work other than forks, which not every worker may take at all times. */

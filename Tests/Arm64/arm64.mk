@@ -13,7 +13,7 @@ ARM64_FLAGS := -std=c11 -g -O2 -fno-builtin-malloc -D_GNU_SOURCE -DODI_CHECKED -
                -ICScheduler -ICScheduler/include -ITests \
                -isystem $(ARM64)/sysroot/usr/include -isystem $(ARM64)/sysroot/usr/include/aarch64-linux-gnu \
                -Wall -Wextra -Wconversion -Werror -Wno-stringop-overflow
-ARM64_LIBS  := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) -pthread -lurcu-bp -lurcu-common -lnuma -lcmocka
+ARM64_LIBS  := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) -pthread -lurcu-memb -lurcu-common -lnuma -lcmocka
 
 ARM64_ENGINE  := $(sort $(shell find CScheduler -name '*.c'))
 ARM64_OBJECTS := $(ARM64_ENGINE:%.c=$(ARM64)/obj/%.o)

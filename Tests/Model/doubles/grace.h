@@ -1,5 +1,5 @@
 /* grace.h — reclaim/grace.c for the model: a grace period from an asymmetric fence and one
- * word per reader, the way liburcu works.
+ * word per reader, the way liburcu's memb flavour works.
  *
  * A wait needs every reader outside a section. Reading that from an old value of its word is
  * fine: the heavy fence then says that the section began after, and sees the unlinking.
@@ -13,7 +13,8 @@
 static odi_atomic(uint32_t) grace_section[MODEL_ROWS]; /* odd inside a section */
 static unsigned grace_readers;                         /* bit t: thread t reads */
 
-bool odi_grace_join(void) { return true; }
+void odi_grace_join(void) {}
+void odi_grace_leave(void) {}
 
 void odi_grace_read_begin(void)
 {

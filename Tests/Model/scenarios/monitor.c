@@ -69,7 +69,6 @@ int64_t odi_clock_cpu(int clock)
 int odi_thread_sleeps(int id) { return -1; }
 void odi_idle_wake_all(odi_idle *idle) {}
 void odi_reader_join(void) {}
-bool odi_reader_try_join(void) { return true; }
 void odi_reader_leave(void) {}
 
 /* What a thief does but for running what it has. */
