@@ -43,6 +43,7 @@ ODI_HOT_INLINE bool odi_traces(void)
     /* Two instructions; the compiler's own atomic load takes a third one. */
     __asm__ goto("cmpb $0, %0\n\tjne %l1" : : "m"(odi_trace_wanted) : "cc" : wanted);
     return false;
+    /* cppcheck-suppress unusedLabelConfiguration ; the assembler names it */
 wanted:
     return true;
 #else
