@@ -175,7 +175,8 @@ static inline void odi_job_call(odi_entry job)
     ((odi_function *)code)(context);
 }
 
-/* What tells an unlabelled job from all others that are pending, as a rule: a closure's captures are its own. Never 0. */
+/* Returns a hash of an unlabelled job's two words, never 0. Pending closures differ in it, except closures with equal
+ * code and captures. */
 static inline uint64_t odi_job_identity(odi_entry job)
 {
     uint64_t code = job.code & ODI_JOB_CODE_MASK;

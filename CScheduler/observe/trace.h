@@ -1,10 +1,10 @@
-/* trace.h — what the engine does, event by event, for who has asked for a trace.
+/* trace.h — traces: an event for each step of the engine, written to a file.
  *
- * Each thread writes its events into a ring of its own, which is mapped at its first event and serves another thread
- * after its end. A thread that exists only while a trace is written drains the rings into the file (trace_writer.h).
+ * Each thread has a ring of events. The ring is mapped at the thread's first event, and another thread reuses it after
+ * the thread's end. One thread, which exists only during a trace, drains the rings into the file (trace_writer.h).
  *
- * Nothing is stored in jobs. A closure's identity is its two words, which no other closure has while it is pending. Two
- * that are alike get no arrow (trace_flows.h).
+ * Jobs store nothing for a trace. A closure is identified by its two words, its code and its captures. Two pending
+ * closures with equal words get no arrow (trace_flows.h).
  *
  * States   OFF -> ON        odi_trace_start, under the control lock
  *          ON -> ENDING     odi_trace_stop, a limit, a failed write, the process's exit
@@ -26,31 +26,10 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "base/cache_line.h"
+#include "base/trace_flag.h"
 #include "observe/trace_kinds.h"
 
 #pragma GCC visibility push(hidden)
-
-/* Whether events are wanted: read by every trace point, written at the start and the end of a trace. */
-extern odi_atomic(bool) odi_trace_wanted;
-
-#ifdef ODI_MODEL
-#define odi_traces() false /* the ring has a scenario of its own */
-#else
-ODI_HOT_INLINE bool odi_traces(void)
-{
-#if defined(__x86_64__) && !defined(ODI_TSAN)
-    /* Two instructions; the compiler's own atomic load takes a third one. */
-    __asm__ goto("cmpb $0, %0\n\tjne %l1" : : "m"(odi_trace_wanted) : "cc" : wanted);
-    return false;
-    /* cppcheck-suppress unusedLabelConfiguration ; the assembler names it */
-wanted:
-    return true;
-#else
-    return ODI_UNLIKELY(odi_load_relaxed(&odi_trace_wanted)); /* relaxed: a hint; the ring orders its words itself */
-#endif
-}
-#endif
 
 /* Writes an event of the calling thread. `object`: a queue, or what the kind says. `word`: likewise. */
 ODI_COLD void odi_trace(odi_trace_kind kind, uint32_t band, const void *object, uint64_t word);

@@ -39,16 +39,16 @@ static bool is_cancelled(odi_record *record)
 
 /* ---- traces ---- */
 
-/* An event of a job without its label; `record`: its record, or NULL. */
+/* Writes an event of an unlabelled job. `record` is the job's record, or NULL. */
 ODI_COLD static void trace_job(odi_trace_kind kind, odi_record *record, odi_entry job)
 {
-    /* relaxed: L5 has shown the queue to whoever has a job of it */
+    /* relaxed: L5 has published the queue to each thread that has a job of it */
     const void *queue = record != NULL ? odi_load_relaxed(&record->queue) : NULL;
 
     odi_trace(kind, record != NULL ? odi_record_band(record) : ODI_TRACE_NO_BAND, queue, odi_job_identity(job));
 }
 
-/* After the job its queue may be gone. In a child that the job has forked nothing is traced. */
+/* The job may release its queue, which is therefore read before. A child that the job forks writes no event. */
 ODI_COLD static void run_traced(odi_record *record, odi_entry job)
 {
     /* relaxed: as above */
@@ -62,7 +62,8 @@ ODI_COLD static void run_traced(odi_record *record, odi_entry job)
         odi_trace(ODI_TRACE_END, band, queue, identity);
 }
 
-ODI_HOT_INLINE void run_or_trace(odi_record *record, odi_entry job)
+/* For inline execution. The path of a worker's job does the same without a call. */
+static void run_or_trace(odi_record *record, odi_entry job)
 {
     if (odi_traces())
         run_traced(record, job);
@@ -282,7 +283,10 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         worker->within = 0;
     }
 
-    run_or_trace(record, job);
+    if (odi_traces())
+        run_traced(record, job);
+    else
+        odi_job_run(job);
     toggle_in_job(worker);
 }
 
