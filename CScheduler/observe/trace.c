@@ -18,7 +18,6 @@ enum { MOST_THREADS = 1024, WRITER_STACK = 256 * 1024 };
 #define INTERVAL_NS (10 * ODI_MILLISECOND)
 #define SLOT_BYTES (ODI_TRACE_RING_EVENTS * sizeof(odi_trace_slot))
 
-odi_atomic(bool) odi_trace_wanted;
 void (*odi_trace_name_all_above)(void);
 
 /* Lock order: control, registry, the names' lock. */
@@ -41,7 +40,8 @@ static odi_trace_thread *threads; /* under the registry's lock, both */
 static int thread_count;
 
 static _Thread_local odi_trace_thread *mine __attribute__((tls_model("initial-exec")));
-static _Thread_local bool has_none __attribute__((tls_model("initial-exec")));
+static odi_atomic(uint32_t) trace_number;
+static _Thread_local uint32_t refused_in __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_thread_end;
 static bool has_key;
 
@@ -91,13 +91,15 @@ static odi_trace_thread *take_ring(void)
 
 ODI_COLD static odi_trace_thread *join(void)
 {
-    odi_trace_thread *thread = has_none ? NULL : take_ring();
+    uint32_t number = odi_load_relaxed(&trace_number); /* relaxed: a hint; a stale number loses an event, which is counted */
+    odi_trace_thread *thread = refused_in == number ? NULL : take_ring();
 
     if (thread != NULL && has_key && pthread_setspecific(at_thread_end, thread) != 0) {
         leave(thread);
         thread = NULL;
     }
-    has_none = thread == NULL;
+    if (thread == NULL)
+        refused_in = number;
     mine = thread;
     return thread;
 }
@@ -245,16 +247,18 @@ static bool open_trace(const char *path, uint64_t most_bytes, char *message, siz
     odi_store_relaxed(&uses_ticks, ticks); /* relaxed, all: the trace is not wanted yet */
     odi_store_relaxed(&stopping, false);
     odi_store_relaxed(&refused, 0);
+    odi_add_relaxed(&trace_number, 1);
     bool begun = odi_trace_names_begin() && odi_trace_writer_begin(&writer, file, ticks, odi_trace_time(ticks), most_bytes);
     if (!begun) {
         odi_trace_names_end();
         odi_file_close(file);
+        odi_file_remove(path);
         return refuse(message, capacity, "cannot begin", "out of memory", "Raise the limit of memory.");
     }
     return true;
 }
 
-static bool start_thread(char *message, size_t capacity)
+static bool start_thread(const char *path, char *message, size_t capacity)
 {
     odi_store_relaxed(&odi_trace_wanted, true); /* relaxed: a hint. Before the names: a queue of this moment has one. */
     if (odi_trace_name_all_above != NULL)
@@ -266,6 +270,7 @@ static bool start_thread(char *message, size_t capacity)
     odi_store_relaxed(&odi_trace_wanted, false); /* relaxed: a hint */
     running = false;
     odi_file_close(writer.out.file);
+    odi_file_remove(path);
     free(writer.out.buffer);
     odi_trace_names_end();
     return refuse(message, capacity, "no thread can be started", strerror(error), "Raise the limit of threads.");
@@ -280,7 +285,7 @@ bool odi_trace_start(const char *path, int64_t most_ns, uint64_t bytes, char *me
         (void)refuse(message, capacity, "another trace is being written", path, "End it first.");
     } else if (open_trace(path, bytes, message, capacity)) {
         until_ns = most_ns > 0 ? odi_clock_after(most_ns) : ODI_FOREVER;
-        started = start_thread(message, capacity);
+        started = start_thread(path, message, capacity);
     }
     pthread_mutex_unlock(&control);
     return started;
@@ -393,7 +398,8 @@ static void after_in_child(void)
         odi_file_close(writer.out.file);
     if (mine != NULL && has_key)
         (void)pthread_setspecific(at_thread_end, NULL);
-    running = has_none = false;
+    running = false;
+    refused_in = 0;
     threads = mine = NULL;
     thread_count = 0;
     pthread_mutex_unlock(&registry);

@@ -43,7 +43,7 @@ static bool make_room(odi_trace_flows *flows)
     return true;
 }
 
-/* What follows moves up, so that no search ends too early. */
+/* Removes an entry. Later entries of its run move up, so that no search ends too early. */
 static void take_out(odi_trace_flows *flows, odi_trace_flow *place)
 {
     size_t mask = flows->size - 1, hole = (size_t)(place - flows->places);
@@ -88,19 +88,19 @@ uint32_t odi_trace_flows_begin(odi_trace_flows *flows, uint64_t identity, int64_
 {
     uint32_t flow = 0;
 
-    if (make_room(flows)) {
-        odi_trace_flow *place = find(flows, identity);
+    odi_trace_flow *place = flows->size > 0 ? find(flows, identity) : NULL;
 
-        if (place->identity != identity) {
-            *place = (odi_trace_flow){.identity = identity, .begun_ns = ns};
+    if (place == NULL || place->identity != identity) {
+        if (make_room(flows)) {
+            *find(flows, identity) = (odi_trace_flow){.identity = identity, .begun_ns = ns};
             flows->used++;
-        } else if (place->pending == 0) {
-            place->begun_ns = ns;
-        } else {
-            flow = place->alike ? 0 : place->flow;
-            if (--place->pending == 0)
-                take_out(flows, place);
         }
+    } else if (place->pending == 0) {
+        place->begun_ns = ns;
+    } else {
+        flow = place->alike ? 0 : place->flow;
+        if (--place->pending == 0)
+            take_out(flows, place);
     }
     flows->left_out += flow == 0;
     return flow;

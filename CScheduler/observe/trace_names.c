@@ -135,17 +135,23 @@ uint32_t odi_trace_names_version(void)
     return odi_load_relaxed(&version); /* relaxed: as above */
 }
 
-uint32_t odi_trace_names_of(const void *object, uint64_t ticks)
+uint32_t odi_trace_names_of(const void *object, uint64_t ticks, uint64_t *until)
 {
     uint32_t text = ODI_TRACE_OTHER;
+    uint64_t next = UINT64_MAX;
 
     pthread_mutex_lock(&lock);
     uint32_t each = all != NULL ? *head_of(object) : 0;
-    while (each != 0 && (all->name[each].object != object || all->name[each].since > ticks))
+    while (each != 0 && (all->name[each].object != object || all->name[each].since > ticks)) {
+        if (all->name[each].object == object)
+            next = all->name[each].since;
         each = all->name[each].before;
+    }
     if (each != 0)
         text = all->name[each].text;
     pthread_mutex_unlock(&lock);
+    if (until != NULL)
+        *until = next;
     return text;
 }
 

@@ -31,8 +31,8 @@ uint32_t odi_trace_text(const char *text);
 void odi_trace_copy_text(uint32_t number, char text[ODI_TRACE_TEXT_BYTES]);
 
 void odi_trace_names_set(const void *object, uint64_t ticks, const char *label);
-/* The text of the object at that time. */
-uint32_t odi_trace_names_of(const void *object, uint64_t ticks);
+/* Returns the text of the object at a time. Sets *until (if not NULL) to the time of the object's next name. */
+uint32_t odi_trace_names_of(const void *object, uint64_t ticks, uint64_t *until);
 
 /* Changes with each name that is set. A reader of an event has that of its name, or a later one. */
 uint32_t odi_trace_names_version(void);

@@ -48,7 +48,8 @@ static int64_t ns_of(const odi_trace_writer *writer, uint64_t tick)
     return writer->ns + (int64_t)((double)(int64_t)(tick - writer->tick) * writer->ns_per_tick);
 }
 
-/* What is copied from here on lies between the last measurement and this one, but for threads that lost their CPU. */
+/* Measures the clock. Events copied after this call are older than the next measurement, unless their thread was
+ * preempted. */
 static void measure(odi_trace_writer *writer)
 {
     uint64_t tick;
@@ -129,7 +130,7 @@ static uint32_t text_with(const char *verb, const void *object, uint64_t ticks)
 {
     char label[ODI_TRACE_TEXT_BYTES], text[2 * ODI_TRACE_TEXT_BYTES];
 
-    odi_trace_copy_text(odi_trace_names_of(object, ticks), label);
+    odi_trace_copy_text(odi_trace_names_of(object, ticks, NULL), label);
     snprintf(text, sizeof text, object != NULL ? "%s \"%s\"" : "%s", verb, label);
     return odi_trace_text(text);
 }
@@ -140,8 +141,12 @@ static const odi_trace_known *known_of(odi_trace_writer *writer, const void *obj
     odi_trace_known *known = &writer->known[mixed((uintptr_t)object, 0) >> 40 & (ODI_TRACE_KNOWN - 1)];
     uint32_t version = odi_trace_names_version();
 
-    if (known->object != object || known->version != version)
-        *known = (odi_trace_known){object, version, odi_trace_names_of(object, ticks), text_with("submit", object, ticks)};
+    if (known->object != object || known->version != version || ticks >= known->until) {
+        uint64_t until;
+        uint32_t label = odi_trace_names_of(object, ticks, &until);
+
+        *known = (odi_trace_known){object, until, version, label, text_with("submit", object, ticks)};
+    }
     return known;
 }
 
@@ -356,7 +361,7 @@ bool odi_trace_writer_add(odi_trace_writer *writer, odi_trace_thread *thread)
     return true;
 }
 
-/* What follows a loss is unknown, on this thread and of all closures that are pending. */
+/* After a loss, the thread's open slices and all pending closures are unknown, and are dropped. */
 static void note_loss(odi_trace_writer *writer, odi_trace_thread *thread, uint64_t lost)
 {
     writer->lost += lost;
@@ -367,7 +372,7 @@ static void note_loss(odi_trace_writer *writer, odi_trace_thread *thread, uint64
     begin_sequence(writer, thread, true);
 }
 
-/* What a copy left over from the pass before is kept. */
+/* Events that the last pass did not write are kept. */
 static void copy_ring(odi_trace_writer *writer, odi_trace_thread *thread)
 {
     uint64_t lost;

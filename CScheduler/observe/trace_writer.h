@@ -44,6 +44,7 @@ struct odi_trace_thread {
 /* Texts of a queue that was met lately. */
 typedef struct {
     const void *object;
+    uint64_t until; /* the label holds before this time */
     uint32_t version, label, submit;
 } odi_trace_known;
 

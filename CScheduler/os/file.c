@@ -33,3 +33,8 @@ void odi_file_close(int file)
 {
     (void)close(file);
 }
+
+void odi_file_remove(const char *path)
+{
+    (void)unlink(path);
+}

@@ -14,6 +14,9 @@ int odi_file_write(int file, const void *bytes, size_t count);
 
 void odi_file_close(int file);
 
+/* Removes a file that odi_file_create has created. */
+void odi_file_remove(const char *path);
+
 #pragma GCC visibility pop
 
 #endif

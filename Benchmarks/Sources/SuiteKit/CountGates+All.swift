@@ -37,7 +37,7 @@ extension CountGate {
         perClosure("serial queue", "serial-queue", .locked, 6.2),
         perClosure("serial queue in C", "serial-queue", .locked, 2.2, of: "overdrive-c"),
         perClosure("spawn from inside", "spawn-inside", .locked, 1.5),
-        perClosure("spawn from inside", "spawn-inside", .instructions, 490),
+        perClosure("spawn from inside", "spawn-inside", .instructions, 485),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
         perClosure("chain", "chain", .allocations, 1.01),
         perClosure("chain", "chain", .locked, 9.5),

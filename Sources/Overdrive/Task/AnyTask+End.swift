@@ -9,7 +9,7 @@ internal import Synchronization
 
 /// A task's end: which outcome counts, how it is published, and whose code is called on the way.
 extension AnyTask {
-    /// What became of an outcome that was handed in.
+    /// The result of an attempt to set the outcome.
     @usableFromInline
     enum Reception {
         /// Another one was first.
@@ -149,7 +149,7 @@ extension AnyTask {
     /// The error of a task that failed or was cancelled.
     final var failure: (any Error)? { unsafe isFinished ? publishedError : nil }
 
-    /// Who was told that the task is added.
+    /// The delegate whose `didAdd` was called.
     final var delegate: (any TaskQueueDelegate)? {
         ifHad(.delegate) { $0.delegate }
     }
