@@ -99,8 +99,13 @@ ODI_HOT_INLINE od_status odi_pool_admit(od_pool *pool)
 /* Handles a job that was not admitted: after a stop it is discarded and counted as cancelled. */
 od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job);
 
-/* Ends the process with a message after a refusal: for Swift, whose submissions return no error. */
-void odi_pool_expect(od_pool *pool, od_status status);
+/* Ends the process with a message after a refusal, except after a stop: for Swift, whose submissions return no error. */
+ODI_COLD void odi_pool_report_refusal(od_pool *pool, od_status status);
+ODI_HOT_INLINE void odi_pool_expect(od_pool *pool, od_status status)
+{
+    if (ODI_UNLIKELY(status != OD_OK))
+        odi_pool_report_refusal(pool, status);
+}
 
 /* Queues a tagged job from any thread, or discards it after a stop's deadline. Returns false, and does
  * nothing, if an allocation fails. */

@@ -43,9 +43,9 @@ ODI_COLD od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry jo
     return status;
 }
 
-void odi_pool_expect(od_pool *pool, od_status status)
+void odi_pool_report_refusal(od_pool *pool, od_status status)
 {
-    if (ODI_UNLIKELY(status == OD_NO_THREAD || status == OD_NO_MEMORY))
+    if (status == OD_NO_THREAD || status == OD_NO_MEMORY)
         odi_trap("pool \"%s\": a submission can never run (%s). Raise the limit.", pool->team.name,
                  status == OD_NO_THREAD ? "no thread can be started" : "out of memory");
 }
