@@ -123,6 +123,20 @@ TEST(two_pending_closures_that_are_alike_have_no_arrow)
     assert_file(path, "submitted=3 started=3 arrows=1");
 }
 
+TEST(queues_that_follow_each_other_at_one_address_have_their_own_labels)
+{
+    begin();
+    od_pool *pool = pool_of(1);
+    for (int round = 0; round < 50; round++) {
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, round % 2 ? "odd" : "even");
+        add_some(queue, 1);
+        end_queue(queue);
+    }
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    (void)end();
+    assert_file(path, "started=50 slices:odd=25 slices:even=25");
+}
+
 TEST(a_trace_that_begins_and_ends_in_the_midst_of_closures_closes_what_is_open)
 {
     od_pool *pool = pool_of(2);
