@@ -99,6 +99,21 @@ struct AsyncJobTests {
         #expect(endedInOutput)
     }
 
+    @Test("time limits reach items that compute on every worker")
+    func lateWhileComputing() throws {
+        let limited = Atomic<Int>(0)
+        let job = BatchJob.async(name: "compute", version: "1", count: 4) { _, _ in
+            let deadline = ContinuousClock.now + .seconds(20)
+            while !Task.isCancelled, .now < deadline {}
+            limited.add(Task.isCancelled ? 1 : 0, ordering: .relaxed)
+            return []
+        }
+        var options = try options(workers: 2)
+        options.timeLimit = .milliseconds(50)
+        _ = try job.run(options) { _, _ in }
+        #expect(limited.load(ordering: .relaxed) == 4)
+    }
+
     @Test("one due retry starts one of a thousand pumps, and later retries start none")
     func retryStartsOnePump() throws {
         let goesOn = Atomic<Bool>(false)
