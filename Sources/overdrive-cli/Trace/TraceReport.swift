@@ -1,14 +1,14 @@
-/// What `overdrive trace report` says: where time went, by the labels of queues.
+/// The report of `overdrive trace report`: where time went, by the labels of queues.
 struct TraceReport {
     /// The closures of one label. Times are nanoseconds.
     struct Label {
         var name: String
         var count = 0
         var run: UInt64 = 0, blocked: UInt64 = 0, longest: UInt64 = 0
-        /// From the submission to the beginning, of those with an arrow.
+        /// The times from submission to start, of the closures with an arrow.
         var waits: [UInt64] = []
         var pending = 0
-        /// Time in which a worker was idle and most of the pending closures were of this label.
+        /// The time in which a worker was idle and most pending closures had this label.
         var idle: UInt64 = 0
 
         var mean: UInt64 { count > 0 ? run / UInt64(count) : 0 }
@@ -38,7 +38,7 @@ struct TraceReport {
     private var submissions: [UInt64: Submission] = [:]
     private(set) var file = TraceFile()
 
-    /// nil: it is no trace.
+    /// Reads a trace; nil if the bytes are no trace.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var file = TraceFile()
         file.read(bytes) { event, file in add(event, file) }

@@ -47,6 +47,24 @@ struct TraceTests {
         #expect(report.notes["lost"] == 0)
     }
 
+    @Test("names no queue whose waiting closures were cancelled")
+    func cancelled() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace"
+        let scheduler = try Scheduler(workers: 2, name: "traced")
+        let held = TaskQueue.serial(label: "cancelled", initiallyInactive: true, scheduler: scheduler)
+        let other = TaskQueue.concurrent(label: "other", scheduler: scheduler)
+        try Scheduler.trace(to: path)
+        for number in 0..<50 { held.async { spin(.microseconds(number)) } }
+        held.cancelAll()
+        for number in 0..<100 { other.async { spin(.microseconds(500 + number)) } }
+        other.waitUntilAllTasksAreFinished()
+        #expect(Scheduler.endTrace())
+        held.activate()
+        let report = try report(of: path)
+        #expect(report.labels.allSatisfy { $0.pending == 0 })
+        #expect(!report.findings.contains { $0.contains("\"cancelled\"") }, "\(report.text)")
+    }
+
     @Test("into a file that exists is refused with one sentence")
     func existing() throws {
         let error = #expect(throws: Scheduler.TraceError.self) { try Scheduler.trace(to: "/dev/null") }
