@@ -69,7 +69,7 @@ private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> 
     case .onQueueAsBarrier(let queue) where !queue.isCurrent || !queue.taskQueue.isAlone:
         trap("dispatchPrecondition\(place()): not a barrier of the queue (\"\(queue.label)\"). Submit with .barrier.")
     case .notOnQueue(let queue) where queue.isCurrent:
-        trap("dispatchPrecondition\(place()): on the queue (\"\(queue.label)\"). Call it elsewhere.")
+        trap("dispatchPrecondition\(place()): called from a closure of the queue (\"\(queue.label)\"). Call it elsewhere.")
     default:
         break
     }

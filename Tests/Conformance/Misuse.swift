@@ -185,7 +185,7 @@ extension Conformance {
             // The drop-in types keep Foundation's rings, which a cancel opens.
             Scene(
                 "work that depends on itself in a circle",
-                says: "Task.add(dependency:): a circle (\"b\" wait for \"a\", \"a\" for \"b\"). Remove one of these dependencies.",
+                says: "Task.add(dependency:): a circle (\"b\" waits for \"a\", \"a\" for \"b\"). Remove one of these dependencies.",
                 theirs: .hangs, differs: .dependencyCircles, isKeptByDropIn: true
             ) { surface in
                 let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})

@@ -251,7 +251,7 @@ struct BootTests {
             b.addDependency(a)
         }
         let said = written(result?.standardErrorContent)
-        #expect(said.contains("a circle (\"b\" wait for \"a\", \"a\" for \"b\")"), "\(said)")
+        #expect(said.contains("a circle (\"b\" waits for \"a\", \"a\" for \"b\")"), "\(said)")
     }
 
     @Test("says of a task without a body that it has none")

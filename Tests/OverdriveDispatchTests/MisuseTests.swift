@@ -52,7 +52,7 @@ extension DropIn {
             Scene("a precondition to be on a queue", says: "not on the queue (\"journal\"), but on a thread that runs no queue's closure") {
                 dispatchPrecondition(condition: .onQueue(DispatchQueue(label: "journal")))
             },
-            Scene("a precondition not to be on it", says: "on the queue (\"journal\"). Call it elsewhere.") {
+            Scene("a precondition not to be on it", says: "called from a closure of the queue (\"journal\"). Call it elsewhere.") {
                 let queue = DispatchQueue(label: "journal")
                 queue.sync { dispatchPrecondition(condition: .notOnQueue(queue)) }
             },
@@ -60,7 +60,7 @@ extension DropIn {
                 let queue = DispatchQueue(label: "journal", attributes: .concurrent)
                 queue.sync { dispatchPrecondition(condition: .onQueueAsBarrier(queue)) }
             },
-            Scene("a precondition with its place", says: "dispatchPrecondition at here:7: on the queue (\"journal\")") {
+            Scene("a precondition with its place", says: "dispatchPrecondition at here:7: called from a closure of the queue (\"journal\")") {
                 let queue = DispatchQueue(label: "journal")
                 queue.sync { OverdriveDispatch.dispatchPrecondition(condition: .notOnQueue(queue), file: "here", line: 7) }
             },

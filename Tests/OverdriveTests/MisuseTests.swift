@@ -42,7 +42,7 @@ struct MisuseTests {
         },
         Scene(
             "a circle, whose message shows the way round",
-            says: "Task.add(dependency:): a circle (\"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\"). Remove one of these dependencies."
+            says: "Task.add(dependency:): a circle (\"c\" waits for \"a\", \"a\" for \"b\", \"b\" for \"c\"). Remove one of these dependencies."
         ) {
             let (a, b, c) = (Task.inline {}, Task.inline {}, Task.inline {})
             (a.name, b.name, c.name) = ("a", "b", "c")
@@ -102,8 +102,8 @@ struct MisuseTests {
         },
         Scene(
             "a wait for a task in what it calls before its end",
-            says: "Task.waitUntilFinished(): an observer, delegate or handler before the end would wait for itself (\"t\"). Wait "
-                + "in an onCompletion handler, or on another thread."
+            says: "Task.waitUntilFinished(): this callback runs before the end of the task, so the wait would never end (\"t\"). "
+                + "Wait in an onCompletion handler, or on another thread."
         ) {
             struct Waits: TaskObserver {
                 func taskWillFinishExecution<T>(_ task: Task<T>) { task.waitUntilFinished() }

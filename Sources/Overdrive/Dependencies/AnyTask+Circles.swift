@@ -27,7 +27,7 @@ extension AnyTask {
         return taken
     }
 
-    /// Returns the path of the cycle that the edge to a dependency closes, such as "a wait for b, b for a". Returns nil if
+    /// Returns the path of the cycle that the edge to a dependency closes, such as "a waits for b, b for a". Returns nil if
     /// there is none. The edge is already in the list.
     ///
     /// If several threads close a cycle at once, the last one to take the lock finds the edges of all others.
@@ -73,7 +73,7 @@ extension AnyTask {
         return nil
     }
 
-    /// Returns the path as text: "a wait for b, b for c, c for a".
+    /// Returns the path as text: "a waits for b, b for c, c for a".
     private func path(_ cameFrom: [ObjectIdentifier: AnyTask], to dependency: AnyTask) -> String {
         var tasks = [self]
         var last: AnyTask = self
@@ -85,7 +85,7 @@ extension AnyTask {
         let titles = tasks.reversed().map(\.title)
         // order of the titles: self, dependency, …, self
         return zip(titles, titles.dropFirst()).enumerated()
-            .map { $0.offset == 0 ? "\($0.element.0) wait for \($0.element.1)" : "\($0.element.0) for \($0.element.1)" }
+            .map { $0.offset == 0 ? "\($0.element.0) waits for \($0.element.1)" : "\($0.element.0) for \($0.element.1)" }
             .joined(separator: ", ")
     }
 }

@@ -151,7 +151,7 @@ extension AnyTask {
         }
         if isToldHere {
             trap(
-                "Task.\(call): an observer, delegate or handler before the end would wait for itself (\(title)). "
+                "Task.\(call): this callback runs before the end of the task, so the wait would never end (\(title)). "
                     + "Wait in an onCompletion handler, or on another thread.")
         }
         remindIfForgotten()
