@@ -207,7 +207,7 @@ extension AnyTask {
     /// Calls `body` when the task is over.
     final func whenOver(_ body: @escaping @Sendable () -> Void) { pass(on: .whenOver(body)) }
 
-    /// What blocked threads wait for.
+    /// The group that blocked threads wait for.
     final func completionGroup() -> WaitGroup {
         // All waiting threads share one group. Repeated waits with a timeout therefore add no handlers to the task.
         let (group, isNew) = makeExtras().locked { fields in

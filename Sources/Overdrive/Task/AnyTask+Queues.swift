@@ -108,7 +108,7 @@ extension AnyTask {
         QueueTasks.with(queue) { tasks in
             tasks.register(self, in: queue)
             let taken = step(event)
-            // A publisher who has not found the queue is found here; one who comes later finds it.
+            // This finds a publisher that has not seen the queue. A later publisher sees the queue.
             if taken.actions.isEmpty ? standingInFull.phase == .finished : taken.state.phase == .finished {
                 tasks.unregister(self, from: queue)
             }

@@ -123,7 +123,8 @@ extension TaskQueue {
     ///
     /// In a serial or limited queue, the closure keeps its place until it returns. Between two suspensions it runs on the
     /// queue's scheduler. Cancelling the calling task cancels it before its turn, and is visible inside as for any task.
-    /// Traps on ``main`` and on other dispatch queues.
+    /// Traps on ``main`` and on other dispatch queues. Do not await `run` or ``sync(flags:execute:)`` of the same serial queue
+    /// inside: the closure holds its place, so that call never begins.
     ///
     /// - Parameters:
     ///   - qos: Raises the closure's turn above the queue's own quality of service.

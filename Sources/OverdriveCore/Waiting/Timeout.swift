@@ -6,7 +6,7 @@ public struct TimeoutError: Error, Hashable, CustomStringConvertible {
     public var description: String { "withTimeout: no result within \(timeout)" }
 }
 
-/// What a child task of ``withTimeout(_:_:)`` brings.
+/// The result of a child task of ``withTimeout(_:_:)``.
 private enum TimedOutcome<R: Sendable>: Sendable { case value(R), timedOut, cancelled }
 
 /// Runs an asynchronous body, and cancels it when a time has passed.

@@ -27,7 +27,7 @@ struct Audit {
     private var unreadable: [Bytes] = []
     /// The directories and files that cannot be read.
     private var closed: Set<Bytes> = []
-    /// What is there and not in the list.
+    /// The files that the list does not name.
     private var added = PackedFiles()
 
     /// The algorithm of the list's digests; nil for an empty list.

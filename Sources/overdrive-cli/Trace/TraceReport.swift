@@ -129,7 +129,7 @@ struct TraceReport {
         return ([head] + findings + [""] + table + rest).map { $0 + "\n" }.joined()
     }
 
-    /// What is most likely to make the program slow, the costliest first.
+    /// The likely causes of lost time, the costliest first.
     var findings: [String] {
         let whole = max(last - first, 1)
         var found: [(cost: UInt64, sentence: String)] = []
