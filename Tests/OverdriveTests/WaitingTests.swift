@@ -200,7 +200,7 @@ struct WaitingTests {
             try await AsyncTask.sleep(for: .seconds(120))
         }
         let said = written(result?.standardErrorContent)
-        #expect(said.contains("Task.waitUntilFinished(): an observer, delegate or handler before the end"), "\(said)")
+        #expect(said.contains("Task.waitUntilFinished(): this callback runs before the end of the task"), "\(said)")
     }
 
     @Test("A task that is over, or that is waited for no longer than a while, may be waited for in its own body")
