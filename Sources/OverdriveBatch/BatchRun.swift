@@ -179,7 +179,7 @@ final class BatchRun {
         // Items under way are told at once, also while this thread is in `output`.
         let forwarding = options.token?.onCancel { [floor] in floor.token.cancel() }
         defer {
-            if let forwarding { options.token?.withdraw(forwarding) }
+            forwarding?.remove()
             if options.endsOnSignals { StopSignals.unlisten() }
             if writer != nil { floor.flight.unwatch() }
             meter.clear()

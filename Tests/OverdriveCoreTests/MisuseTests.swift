@@ -38,6 +38,18 @@ struct MisuseTests {
     #endif
 
     private static let scenes = [
+        Scene("a rate of nothing", says: "RateLimiter(_:per:): a count below 1 (0). Give a positive number.") {
+            _ = RateLimiter(0, per: .seconds(1))
+        },
+        Scene("a rate in no time", says: "RateLimiter(_:per:): an interval below 1 ns (0.0 seconds). Give a longer one.") {
+            _ = RateLimiter(1, per: .zero)
+        },
+        Scene("a rate without a burst", says: "RateLimiter(_:per:burst:): a burst below 1 (0). Give a positive number.") {
+            _ = RateLimiter(1, per: .seconds(1), burst: 0)
+        },
+        Scene("fewer than no permits", says: "RateLimiter.acquire(_:): a negative number of permits (-1). Give 0 or more.") {
+            _ = RateLimiter(1, per: .seconds(1)).tryAcquire(-1)
+        },
         Scene(
             "the global executor's jobs lack memory",
             says: "GlobalExecutor: a job can never run (out of memory). Raise the limit."

@@ -39,6 +39,7 @@ enum ListingStubs {
                 var text: String { get { "" } set {} }
             }
             private final class Log: Sendable { func warning(_ text: String) {} }
+            private final class Socket: Sendable { func close() {} }
             private struct Index: Sendable { func matches(for text: String) -> [String] { [] } }
 
             private let (token, progress, group) = (CancellationToken(), Parallel.Progress(), WaitGroup())
@@ -60,6 +61,8 @@ enum ListingStubs {
             private let tenant = TaskQueue.SpecificKey<Tenant>()
             private let connections = CountingSemaphore(value: 4)
             private let slots = CountingSemaphore(value: 1)
+            private let limit = RateLimiter(1, per: .seconds(1))
+            private let socket = Socket()
             private let sums = WorkerLocal { 0 }
 
             private func append(_ line: String) {}
@@ -75,6 +78,7 @@ enum ListingStubs {
             private func fetch(_ url: String) {}
             private func fetchAll() async {}
             private func giveUp() {}
+            private func receive(from socket: Socket) throws {}
             private func handle(_ request: Request) {}
             private func index(_ file: String) {}
             private func insertionSort(_ span: inout MutableSpan<Int>) {}

@@ -31,7 +31,7 @@ final class GraphRun: CurrentWork {
     /// last job has ended.
     nonisolated(unsafe) private var token: CancellationToken?
     /// The registration of `cancel` with the token.
-    nonisolated(unsafe) private var watch: Int?
+    nonisolated(unsafe) private var watch: CancellationToken.Handler?
     /// Whether the token has called `cancel`. That call may still be under way, so the storage is not reused.
     nonisolated(unsafe) private var isSpent = false
     /// The initialisers of the inputs' slots. It is written when `token` is.
@@ -162,8 +162,8 @@ final class GraphRun: CurrentWork {
 
     /// Removes the registration with the token. Called once the run has ended.
     func endWatch() {
-        guard let token = unsafe token, let watch = unsafe watch else { return }
-        unsafe isSpent = !token.withdraw(watch)
+        guard let watch = unsafe watch else { return }
+        unsafe isSpent = !watch.remove()
         unsafe self.watch = nil
     }
 

@@ -172,7 +172,7 @@ extension Pipeline {
         let watch = watch(token, run)
         run.start(here: true)
         run.group.wait()
-        if let watch { token?.withdraw(watch) }
+        watch?.remove()
         return try run.outcome()
     }
 
@@ -194,13 +194,13 @@ extension Pipeline {
         } onCancel: {
             run.cancel()
         }
-        if let watch { token?.withdraw(watch) }
+        watch?.remove()
         return try run.outcome()
     }
 
     /// Forwards a cancel of the token at once. Polling would not do, because a run may wait while no thread runs a
     /// stage.
-    private func watch(_ token: CancellationToken?, _ run: PipelineRun) -> Int? {
+    private func watch(_ token: CancellationToken?, _ run: PipelineRun) -> CancellationToken.Handler? {
         token?.onCancel { run.cancel() }
     }
 }

@@ -35,34 +35,60 @@ public final class CancellationToken: Sendable {
     ///
     /// - Ordering: Earlier writes are visible to the work that sees the cancellation.
     /// - Threading: Any thread.
-    /// - Cost: One store and one lock, and the cancellation of each run of a task graph with this token.
+    /// - Cost: One store and one lock, the calls of its handlers, and the cancellation of each run of a task graph with
+    ///   this token.
     public func cancel() {
         cancelled.store(true, ordering: .releasing)
         let pending = calls.withLock { calls in
             defer { calls.pending = [:] }
-            return Array(calls.pending.values)
+            return calls.pending.sorted { $0.key < $1.key }
         }
-        for call in pending { call() }
+        for (_, call) in pending { call() }
     }
 
-    /// Registers `call` for the cancellation of the token. If the token is already cancelled, `call` runs at once.
+    /// A handler for the cancellation of a token.
+    public struct Handler: Sendable {
+        fileprivate let token: CancellationToken
+        fileprivate let number: Int
+
+        /// Removes the handler, and releases what its closure holds.
+        ///
+        /// - Returns: Whether the handler was removed before its call. Otherwise it has been called, or runs now.
+        /// - Ordering: None.
+        /// - Threading: Any thread.
+        /// - Cost: One lock.
+        @discardableResult
+        public func remove() -> Bool { token.withdraw(number) }
+    }
+
+    /// Calls a closure when the token is cancelled, at once if it is cancelled already.
     ///
-    /// - Returns: The number of the handler, for ``withdraw(_:)``.
-    package func onCancel(_ call: @escaping @Sendable () -> Void) -> Int {
-        let number = calls.withLock { calls in
+    ///     let token = CancellationToken()
+    ///     let handler = token.onCancel { socket.close() }
+    ///     defer { handler.remove() }
+    ///     try receive(from: socket)
+    ///
+    /// The token holds the closure until its call or its removal.
+    ///
+    /// - Parameter body: The closure. It is called at most once.
+    /// - Returns: The handler, to be removed by code that no longer needs it.
+    /// - Ordering: Handlers are called in the order of their registration.
+    /// - Threading: The closure runs on the thread that cancels, or on this one.
+    /// - Cost: One lock and one allocation.
+    @discardableResult
+    public func onCancel(_ body: @escaping @Sendable () -> Void) -> Handler {
+        let handler = calls.withLock { calls in
             calls.last += 1
-            calls.pending[calls.last] = call
-            return calls.last
+            calls.pending[calls.last] = body
+            return Handler(token: self, number: calls.last)
         }
         // `cancel` stores the flag before it takes the lock. So either it finds the handler, or this thread sees the
         // flag.
-        if isCancelled, withdraw(number) { call() }
-        return number
+        if isCancelled, handler.remove() { body() }
+        return handler
     }
 
-    /// Removes a handler. Returns false if the handler was already called, and may still run.
-    @discardableResult
-    package func withdraw(_ number: Int) -> Bool {
+    fileprivate func withdraw(_ number: Int) -> Bool {
         calls.withLock { $0.pending.removeValue(forKey: number) != nil }
     }
 }

@@ -1,0 +1,110 @@
+import Synchronization
+import Testing
+
+@testable import OverdriveCore
+
+@Suite("Rate limiter", .timeLimit(.minutes(10)))
+struct RateLimiterTests {
+    @Test("an_idle_limiter_gives_its_burst_at_once_and_no_more")
+    func burst() async throws {
+        let limit = RateLimiter(1, per: .seconds(3600), burst: 5)
+        #expect(limit.tryAcquire(2))
+        #expect(!limit.tryAcquire(4), "Three are left, and a refused call takes none.")
+        #expect((0..<8).map { _ in limit.tryAcquire() }.filter { $0 }.count == 3)
+        #expect(limit.tryAcquire(0))
+        #expect(!RateLimiter(1, per: .seconds(3600), burst: 5).tryAcquire(6), "More than the burst is never free at once.")
+        #expect(try await limit.acquire(timeout: .seconds(3500)) == .timedOut)
+        #expect(limit.description == "RateLimiter (1 per 3600.0 seconds, burst: 5)")
+    }
+
+    @Test("permits_of_threads_and_tasks_never_exceed_the_rate")
+    func rate() async {
+        let (step, burst, each) = (Duration.microseconds(500), 4, 12)
+        let limit = RateLimiter(2, per: step * 2, burst: burst)
+        let times = Log<ContinuousClock.Instant>()
+        let queue = TaskQueue(scheduler: makeScheduler())
+        let begin = ContinuousClock.now
+        for _ in 0..<3 {
+            queue.async {
+                for _ in 0..<each {
+                    limit.acquire()
+                    times.note(.now)
+                }
+            }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    for _ in 0..<each where (try? await limit.acquire()) != nil { times.note(.now) }
+                }
+            }
+        }
+        await queue.drained()
+        #expect(times.all.count == 6 * each)
+        for (index, time) in times.all.sorted().enumerated() where index >= burst {
+            #expect(begin.duration(to: time) >= step * (index - burst + 1) - .microseconds(5), "permit \(index)")
+        }
+    }
+
+    @Test("rate_of_several_permits_a_nanosecond_is_exact")
+    func fine() async throws {
+        let limit = RateLimiter(5_400_000_000_000, per: .seconds(3600), burst: 3_000_000_000_000)
+        #expect(limit.tryAcquire(3_000_000_000_000))
+        #expect(!limit.tryAcquire(1_500_000_000_000), "These take 1,000 s.")
+        #expect(try await limit.acquire(1_500_000_000_000, timeout: .seconds(900)) == .timedOut)
+        let waiter = Task { try await limit.acquire(1_500_000_000_000, timeout: .seconds(1001)) }
+        waiter.cancel()
+        await #expect(throws: CancellationError.self, "They take no more.") { try await waiter.value }
+    }
+
+    @Test("a_cancelled_await_returns_its_permit_unless_later_calls_have_reserved")
+    func cancelled() async throws {
+        let limit = RateLimiter(1, per: .seconds(3600))
+        #expect(limit.tryAcquire())
+        for _ in 0..<3 {
+            // Each attempt is refused unless the one before has returned its permit.
+            let (hasBegun, waiter) = waiting(for: limit)
+            await hasBegun.wait()
+            waiter.cancel()
+            await #expect(throws: CancellationError.self) { try await waiter.value }
+        }
+    }
+
+    private func waiting(for limit: RateLimiter) -> (WaitGroup, Task<WaitGroup.WaitResult, any Error>) {
+        let hasBegun = WaitGroup()
+        hasBegun.enter()
+        return (hasBegun, Task {
+            hasBegun.leave()
+            return try await limit.acquire(timeout: .seconds(3601))
+        })
+    }
+}
+
+@Suite("Handlers of a cancellation token", .timeLimit(.minutes(10)))
+struct CancellationHandlerTests {
+    @Test("handlers_of_a_token_run_once_in_their_order_and_not_after_their_removal")
+    func order() {
+        let (token, log) = (CancellationToken(), Log<Int>())
+        let handlers = (0..<20).map { number in token.onCancel { log.note(number) } }
+        #expect(handlers[3].remove())
+        #expect(!handlers[3].remove())
+        token.cancel()
+        token.cancel()
+        #expect(log.all == (0..<20).filter { $0 != 3 })
+        #expect(!handlers[4].remove(), "It has been called.")
+        token.onCancel { log.note(99) }
+        #expect(log.all.last == 99, "A cancelled token calls a handler at once.")
+    }
+
+    @Test("handlers_registered_beside_the_cancel_are_called_once_each_unless_removed")
+    func beside() async {
+        for _ in 0..<200 {
+            let (token, calls) = (CancellationToken(), Counter())
+            async let removed = Task.detached {
+                (0..<20).map { _ in token.onCancel { calls.add() } }.filter { $0.remove() }.count
+            }.value
+            await Task.detached { token.cancel() }.value
+            #expect(await removed + calls.count == 20)
+        }
+    }
+}
