@@ -21,6 +21,9 @@ void od_thread_set_route(void *route);
 void *od_thread_bounce(void);
 void od_thread_set_bounce(void *bounce);
 
+/* Returns the address of that pointer, for several accesses of the calling thread. */
+void **od_thread_bounce_place(void);
+
 /* Whether the calling thread is the process's main thread. */
 bool od_thread_is_main(void);
 

@@ -38,7 +38,7 @@ bool odi_around_next(odi_around *at, const od_scope **scope, odi_record **record
 
 static _Thread_local struct {
     void *work, *route, *bounce;
-} words;
+} words __attribute__((tls_model("initial-exec")));
 
 bool od_pool_is_worker(od_pool *pool)
 {
@@ -81,6 +81,11 @@ void od_thread_set_route(void *now)
 void *od_thread_bounce(void)
 {
     return words.bounce;
+}
+
+void **od_thread_bounce_place(void)
+{
+    return &words.bounce;
 }
 
 void od_thread_set_bounce(void *now)

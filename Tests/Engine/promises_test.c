@@ -252,6 +252,7 @@ TEST(a_thread_keeps_the_words_of_the_layer_above)
     assert_ptr_equal(od_thread_work(), &words[0]);
     assert_ptr_equal(od_thread_route(), &words[1]);
     assert_ptr_equal(od_thread_bounce(), &words[2]);
+    assert_ptr_equal(*od_thread_bounce_place(), &words[2]);
     assert_true(another_thread_says_so());
     od_thread_set_work(NULL);
     od_thread_set_route(NULL);

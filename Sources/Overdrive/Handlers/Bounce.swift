@@ -78,20 +78,20 @@ enum Bounce {
     private static let greatestDepth = 64
 
     private static var line: UnsafeMutablePointer<Line>? {
-        guard let word = unsafe ThreadBounce.current, UInt(bitPattern: word) & 1 == 0 else { return nil }
+        guard let word = unsafe ThreadBounce.place.pointee, UInt(bitPattern: word) & 1 == 0 else { return nil }
         return unsafe word.assumingMemoryBound(to: Line.self)
     }
 
     /// The number of calls of the program's code on the thread's stack.
-    private static var depth: Int {
-        guard let word = unsafe ThreadBounce.current else { return 0 }
+    private static func depth(at word: UnsafeMutableRawPointer?) -> Int {
+        guard let word = unsafe word else { return 0 }
         if UInt(bitPattern: word) & 1 == 1 { return Int(bitPattern: word) >> 1 }
         let line = unsafe word.assumingMemoryBound(to: Line.self)
         return unsafe line.pointee.depth + line.pointee.calls
     }
 
     /// Whether the nesting limit is reached. Handlers must then run from a line.
-    static var isDeep: Bool { depth >= greatestDepth }
+    static var isDeep: Bool { unsafe depth(at: ThreadBounce.place.pointee) >= greatestDepth }
 
     /// Whether the calling thread is inside ``forward(_:)``.
     static var isForwarding: Bool {
@@ -119,13 +119,14 @@ enum Bounce {
 
     /// Opens a line, calls `body`, and then runs the line's entries until it is empty.
     private static func open(_ body: () -> Void) {
-        let outer = unsafe ThreadBounce.current
-        var line = Line(depth: depth)
+        let place = unsafe ThreadBounce.place
+        let outer = unsafe place.pointee
+        var line = unsafe Line(depth: depth(at: outer))
         unsafe withUnsafeMutablePointer(to: &line) { line in
-            unsafe ThreadBounce.current = UnsafeMutableRawPointer(line)
+            unsafe place.pointee = UnsafeMutableRawPointer(line)
             body()
             while let next = unsafe line.pointee.pop() { next.go() }
-            unsafe ThreadBounce.current = outer
+            unsafe place.pointee = outer
         }
     }
 
@@ -136,40 +137,41 @@ enum Bounce {
 
     /// Marks the start of a call of the program's code.
     ///
-    /// Returns whether the call was counted, a value that the caller passes to ``stepBack(_:)``. Beyond
-    /// ``greatestDepth`` the call is not counted, and the thread remains in its line.
-    static func stepOut() -> Bool {
-        let word = unsafe ThreadBounce.current
-        if let word = unsafe word, UInt(bitPattern: word) & 1 == 0 {
-            let line = unsafe word.assumingMemoryBound(to: Line.self)
-            guard unsafe line.pointee.depth + line.pointee.calls < greatestDepth else { return false }
-            unsafe line.pointee.calls += 1
-            return true
+    /// Returns the address of the thread's word, which the caller passes to ``stepBack(_:)`` on this thread. Beyond
+    /// ``greatestDepth`` the call is not counted, the thread remains in its line, and nil is returned.
+    @inline(__always)
+    static func stepOut() -> UnsafeMutablePointer<UnsafeMutableRawPointer?>? {
+        let place = unsafe ThreadBounce.place
+        let word = unsafe UInt(bitPattern: place.pointee)
+        guard word != 0, word & 1 == 0, let line = unsafe place.pointee?.assumingMemoryBound(to: Line.self) else {
+            guard word >> 1 < UInt(greatestDepth) else { return nil }
+            unsafe place.pointee = UnsafeMutableRawPointer(bitPattern: word | 1 + 2)
+            return unsafe place
         }
-        let calls = UInt(bitPattern: word) >> 1
-        guard calls < greatestDepth else { return false }
-        unsafe ThreadBounce.current = UnsafeMutableRawPointer(bitPattern: calls << 1 + 3)
-        return true
+        guard unsafe line.pointee.depth + line.pointee.calls < greatestDepth else { return nil }
+        unsafe line.pointee.calls += 1
+        return unsafe place
     }
 
-    static func stepBack(_ counts: Bool) {
-        guard counts, let word = unsafe ThreadBounce.current else { return }
+    @inline(__always)
+    static func stepBack(_ place: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) {
+        guard let place = unsafe place, let word = unsafe place.pointee else { return }
         let bits = UInt(bitPattern: word)
         if bits & 1 == 0 {
             unsafe word.assumingMemoryBound(to: Line.self).pointee.calls -= 1
         } else {
-            unsafe ThreadBounce.current = bits == 3 ? nil : UnsafeMutableRawPointer(bitPattern: bits - 2)
+            unsafe place.pointee = bits == 3 ? nil : UnsafeMutableRawPointer(bitPattern: bits - 2)
         }
     }
 
     /// Calls the program's code outside the line.
     static func outside<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        let left = stepOut()
-        defer { stepBack(left) }
+        let place = unsafe stepOut()
+        defer { unsafe stepBack(place) }
         return try body()
     }
 }
 
 @usableFromInline func handlersAreDeep() -> Bool { Bounce.isDeep }
-@usableFromInline func stepOutOfLine() -> Bool { Bounce.stepOut() }
-@usableFromInline func stepIntoLine(_ left: Bool) { Bounce.stepBack(left) }
+@usableFromInline func stepOutOfLine() -> UnsafeMutablePointer<UnsafeMutableRawPointer?>? { unsafe Bounce.stepOut() }
+@usableFromInline func stepIntoLine(_ place: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) { unsafe Bounce.stepBack(place) }

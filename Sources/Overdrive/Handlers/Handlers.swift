@@ -20,23 +20,23 @@ internal import Synchronization
     consuming func serve(_ outcome: Result<T, any Error>) {
         switch consume self {
         case .completion(let body):
-            let left = stepOutOfLine()
+            let left = unsafe stepOutOfLine()
             body(outcome)
-            stepIntoLine(left)
+            unsafe stepIntoLine(left)
         case .value(let body):
             guard case .success(let value) = outcome else { return }
-            let left = stepOutOfLine()
+            let left = unsafe stepOutOfLine()
             body(value)
-            stepIntoLine(left)
+            unsafe stepIntoLine(left)
         case .error(let body):
             guard case .failure(let error) = outcome, !(error is CancellationError) else { return }
-            let left = stepOutOfLine()
+            let left = unsafe stepOutOfLine()
             body(error)
-            stepIntoLine(left)
+            unsafe stepIntoLine(left)
         case .continuation(let continuation):
-            let left = stepOutOfLine()
+            let left = unsafe stepOutOfLine()
             unsafe continuation.resume(with: outcome)
-            stepIntoLine(left)
+            unsafe stepIntoLine(left)
         case .listener(let listener):
             listener.serve(outcome)
         }

@@ -83,7 +83,7 @@ extension AnyTask {
             return
         }
         if standing.isConditional { carryOut(.prepareConditions) }
-        queue.withTaskSide { queue in
+        unsafe queue.taskSideReference._withUnsafeGuaranteedRef { queue in
             // The task has it for as long as it is there itself.
             unsafe lazyQueue.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
                 enqueue(on: queue, storedAs: stored, byProgram: byProgram, mayRepeat: mayRepeat)

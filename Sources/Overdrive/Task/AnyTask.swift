@@ -96,7 +96,11 @@ internal import Synchronization
     @discardableResult
     final func take(_ event: TaskState.Event, byProducer: Bool = false) -> Bool {
         let actions = step(event).actions
-        if !actions.isSubset(of: .accept) { perform(actions, byProducer: byProducer) }
+        if actions == [.accept, .submit] {
+            submit(byProducer: byProducer)  // the common case
+        } else if !actions.isSubset(of: .accept) {
+            perform(actions, byProducer: byProducer)
+        }
         return actions.contains(.accept)
     }
 

@@ -173,9 +173,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     final func conduct(_ body: consuming @escaping () throws -> T) {
         let result: Result<T, any Error>
-        let left = stepOutOfLine()
+        let left = unsafe stepOutOfLine()
         do { result = .success(try body()) } catch { result = .failure(error) }
-        stepIntoLine(left)
+        unsafe stepIntoLine(left)
         // After a success the closure is seldom needed again, so it does not go back into its place.
         if case .success = result, let reception = settleValue() {
             switch reception {

@@ -174,8 +174,6 @@ func forkRootWork() -> UnsafeMutableRawPointer? {
 
 /// A word of the calling thread for a trampoline: continuations that run one after another instead of nested.
 package enum ThreadBounce {
-    package static var current: UnsafeMutableRawPointer? {
-        get { unsafe od_thread_bounce() }
-        set { unsafe od_thread_set_bounce(newValue) }
-    }
+    /// The address of the word. Only the calling thread may use it.
+    package static var place: UnsafeMutablePointer<UnsafeMutableRawPointer?> { unsafe od_thread_bounce_place() }
 }

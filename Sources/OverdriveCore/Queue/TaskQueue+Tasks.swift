@@ -84,10 +84,15 @@ extension TaskQueue {
     /// does not retain the object.
     @inline(__always)
     package func withTaskSide<R>(_ body: (TaskQueue) -> R) -> R {
-        if isGlobal || isTaskSide { return body(self) }
+        unsafe taskSideReference._withUnsafeGuaranteedRef(body)
+    }
+
+    /// The object of ``withTaskSide(_:)``, for callers in other modules. This object keeps it alive.
+    package var taskSideReference: Unmanaged<TaskQueue> {
+        if isGlobal || isTaskSide { return unsafe .passUnretained(self) }
         // Acquire: pairs with the release in `makeTaskSide`.
         let side = unsafe UnsafeRawPointer(bitPattern: taskSide.load(ordering: .acquiring)) ?? makeTaskSide()
-        return unsafe Unmanaged<TaskQueue>.fromOpaque(side)._withUnsafeGuaranteedRef(body)
+        return unsafe .fromOpaque(side)
     }
 
     private func makeTaskSide() -> UnsafeRawPointer {

@@ -13,7 +13,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome 402d8131
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing 35b72af8
- * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue b5782791
+ * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue d05f23d7
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
