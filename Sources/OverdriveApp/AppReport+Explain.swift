@@ -1,6 +1,8 @@
 // Owns the text forms of an app's report: one line, a table, a JSON trace and files. Programs call them. They never
 // change the report.
 
+internal import Overdrive
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)
@@ -24,13 +26,13 @@ extension AppReport: CustomStringConvertible {
         let names = tasks.map { ($0.isCritical ? "* " : "  ") + $0.task }
         let width = max(6, names.map(\.count).max() ?? 0)
         var lines = [
-            "task".padded(to: width) + "   outcome      ready    start     time     stop   waits for"
+            ReportText.padded("task", to: width) + "   outcome      ready    start     time     stop   waits for"
         ]
         for (name, task) in zip(names, tasks) {
             let waitsFor = task.dependencies.map { tasks[$0].task }
             let named = waitsFor.prefix(4).joined(separator: ", ") + (waitsFor.count > 4 ? ", and \(waitsFor.count - 4) more" : "")
             lines.append(
-                name.padded(to: width) + "   " + task.outcome.rawValue.padded(to: 11)
+                ReportText.padded(name, to: width) + "   " + ReportText.padded(task.outcome.rawValue, to: 11)
                     + cell(task.started == nil ? nil : task.ready) + cell(task.started) + cell(span(task.started, task.ended))
                     + cell(span(task.stopStarted, task.stopEnded)) + "   " + named)
         }
@@ -83,47 +85,26 @@ extension AppReport: CustomStringConvertible {
         for (index, task) in tasks.enumerated() {
             let thread = index + 1
             events.append(
-                "{\"ph\":\"M\",\"pid\":1,\"tid\":\(thread),\"name\":\"thread_name\",\"args\":{\"name\":\(json(task.task))}}")
-            let arguments = "\"args\":{\"provider\":\(json(task.provider)),\"outcome\":\(json(task.outcome.rawValue)),\"critical\":\(task.isCritical)}"
+                "{\"ph\":\"M\",\"pid\":1,\"tid\":\(thread),\"name\":\"thread_name\",\"args\":{\"name\":\(ReportText.json(task.task))}}")
+            let arguments = "\"args\":{\"provider\":\(ReportText.json(task.provider)),\"outcome\":\(ReportText.json(task.outcome.rawValue)),\"critical\":\(task.isCritical)}"
             if let start = task.started {
                 let end = task.ended ?? start
                 events.append(
-                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(json("boot " + task.task)),\"cat\":\"boot\",\"ts\":\(microseconds(start)),\"dur\":\(microseconds(end - start)),\(arguments)}")
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(ReportText.json("boot " + task.task)),\"cat\":\"boot\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
             }
             if let start = task.stopStarted {
                 let end = task.stopEnded ?? start
                 events.append(
-                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(json("stop " + task.task)),\"cat\":\"stop\",\"ts\":\(microseconds(start)),\"dur\":\(microseconds(end - start)),\(arguments)}")
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(ReportText.json("stop " + task.task)),\"cat\":\"stop\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
             }
             for dependency in task.dependencies {
                 guard let start = task.started, let ended = tasks[dependency].ended else { continue }
                 let flow = "\"pid\":1,\"name\":\"waits\",\"cat\":\"waits\",\"id\":\"\(dependency)-\(index)\""
-                events.append("{\"ph\":\"s\",\"tid\":\(dependency + 1),\"ts\":\(microseconds(ended)),\(flow)}")
-                events.append("{\"ph\":\"f\",\"bp\":\"e\",\"tid\":\(thread),\"ts\":\(microseconds(start)),\(flow)}")
+                events.append("{\"ph\":\"s\",\"tid\":\(dependency + 1),\"ts\":\(ReportText.microseconds(ended)),\(flow)}")
+                events.append("{\"ph\":\"f\",\"bp\":\"e\",\"tid\":\(thread),\"ts\":\(ReportText.microseconds(start)),\(flow)}")
             }
         }
         return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events.joined(separator: ",\n") + "\n]}\n"
-    }
-
-    private func microseconds(_ time: Duration) -> String {
-        let nanoseconds = max(0, time.nanosecondCount)
-        let fraction = String(nanoseconds % 1000)
-        return "\(nanoseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
-    }
-
-    private func json(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case _ where scalar.value < 0x20:
-                let hex = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
     }
 
     // MARK: - Files
@@ -148,8 +129,4 @@ extension AppReport: CustomStringConvertible {
         }
         return nil
     }
-}
-
-extension String {
-    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }

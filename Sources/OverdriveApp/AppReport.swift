@@ -105,7 +105,7 @@ public struct AppReport: Sendable {
             return stamp == 0 ? nil : .nanoseconds(stamp - lifecycle.startedAt)
         }
         let ends = graph.tasks.map { time($0.startedAt) == nil ? nil : time($0.endedAt) }
-        let critical = AppReport.criticalPath(graph, ends)
+        let critical = Set(RunTimeline.criticalPath(ends) { graph.dependencies(of: $0) })
         tasks = graph.tasks.indices.map { index in
             let task = graph.tasks[index]
             let dependencies = Array(graph.dependencies(of: index))
@@ -146,17 +146,6 @@ public struct AppReport: Sendable {
         case .stopping: .stopping
         case .stopped: .stopped
         }
-    }
-
-    /// Returns the critical path: the task that ended last, its dependency that ended last, and so on.
-    private static func criticalPath(_ graph: AppGraph, _ ends: [Duration?]) -> Set<Int> {
-        var path: Set<Int> = []
-        func latest(_ indices: some Sequence<Int>) -> Int? {
-            indices.filter { ends[$0] != nil }.max { ends[$0]! < ends[$1]! }
-        }
-        var next = latest(graph.tasks.indices)
-        while let index = next, path.insert(index).inserted { next = latest(graph.dependencies(of: index)) }
-        return path
     }
 
     /// The tasks of the critical path, from the first to the last.

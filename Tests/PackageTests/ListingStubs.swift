@@ -340,6 +340,8 @@ enum ListingStubs {
         "TaskQueue+Dispatch.swift": """
             let group = WaitGroup()
             """,
+        "RunReport.swift": "let report = RunRecorder().report",
+        "RunReport+Text.swift": "let report = RunRecorder().report",
         "TaskGraph+Frozen.swift:let results = try build.run()": """
             let size = graph.node("") { 42 }
             let build = try graph.freeze()

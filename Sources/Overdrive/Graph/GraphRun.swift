@@ -24,9 +24,11 @@ final class GraphRun: CurrentWork {
     private let ready = GraphReadyList()
     /// Whether a job that will take a ready node is submitted and has not begun.
     private let isJobWaiting = Atomic(false)
-    /// After a stop or a cancel, nodes that have not begun do not begin.
-    private let isStopped = Atomic(false)
+    /// What the thread that runs a node must look at before; see ``Flag``. It is 0 in most runs.
+    private let flags = Atomic<UInt8>(0)
     private let isCancelled = Atomic(false)
+    /// The times of the current run, if it is recorded. It is written when `token` is.
+    nonisolated(unsafe) private(set) var record: GraphRecord?
     /// The token of the current run. It is written before the run's first job is submitted, and cleared after the
     /// last job has ended.
     nonisolated(unsafe) private var token: CancellationToken?
@@ -41,6 +43,16 @@ final class GraphRun: CurrentWork {
     /// The nodes that wait for another attempt.
     private let retries = Locked<[Int: WeakRetryWait]>([:])
     let failures = Locked<[(node: Int, error: any Error)]>([])
+
+    /// The bits of `flags`.
+    private enum Flag {
+        /// After a stop or a cancel, nodes that have not begun do not begin.
+        static var stopped: UInt8 { 1 }
+        /// The run has a token.
+        static var hasToken: UInt8 { 2 }
+        /// The run has a record.
+        static var recorded: UInt8 { 4 }
+    }
 
     /// The number of nodes that a worker runs in a row before it reads the clock.
     private static var mostInline: Int { 32 }
@@ -71,6 +83,7 @@ final class GraphRun: CurrentWork {
         destroyResults()
         failures.withLock { $0 = [] }
         unsafe token = nil
+        unsafe record = nil
         unsafe given = []
         suspended.withLock { $0 = [:] }
         retries.withLock { $0 = [:] }
@@ -78,7 +91,7 @@ final class GraphRun: CurrentWork {
         ended.store(0, ordering: .relaxed)
         ready.clear()
         isJobWaiting.store(false, ordering: .relaxed)  // A shutdown discards a job without calling it.
-        isStopped.store(false, ordering: .relaxed)
+        flags.store(0, ordering: .relaxed)
         isCancelled.store(false, ordering: .relaxed)
         return true
     }
@@ -132,20 +145,22 @@ final class GraphRun: CurrentWork {
 
     /// Stops the run: no further node starts, and waits for a retry end.
     private func stop() {
-        isStopped.store(true, ordering: .relaxed)  // Relaxed: `mayBegin` is a hint.
+        flags.bitwiseOr(Flag.stopped, ordering: .relaxed)  // Relaxed: `mayBegin` is a hint.
         for waiting in retries.withLock({ Array($0.values) }) { waiting.wait?.end() }
     }
 
     private var mayBegin: Bool {
-        if isStopped.load(ordering: .relaxed) { return false }  // Relaxed: the flag is a hint and publishes no data.
-        return true
+        flags.load(ordering: .relaxed) & Flag.stopped == 0  // Relaxed: the flag is a hint and publishes no data.
     }
 
     // MARK: - Running
 
     /// Starts the run. Ready nodes go into the list; if `here` is true, the calling thread runs nodes until the list is empty.
-    func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write]) {
+    func start(here: Bool, token: CancellationToken?, given: [GraphInput.Write], record: GraphRecord?) {
         unsafe self.token = token
+        unsafe self.record = record
+        let flag = (token == nil ? 0 : Flag.hasToken) | (record == nil ? 0 : Flag.recorded)
+        if flag != 0 { flags.bitwiseOr(flag, ordering: .relaxed) }  // Relaxed: the submission of the first job publishes it.
         unsafe self.given = given
         if let token, layout.mayWait { unsafe watch = token.onCancel { [self] in cancel() } }
         group.enter()
@@ -268,20 +283,16 @@ final class GraphRun: CurrentWork {
             }
             guard let next = unsafe released ?? (most > 1 ? ready.take(in: states) : nil) else { return count }
             if steps >= look {
-                guard most > 1, end.map({ GraphRun.now() < $0 }) ?? true else {
+                guard most > 1, end.map({ RunClock.now < $0 }) ?? true else {
                     push(next)
                     return count
                 }
-                if end == nil { end = GraphRun.now() + GraphRun.longestInline }
+                if end == nil { end = RunClock.now + GraphRun.longestInline }
                 look += most
             }
             node = next
         }
     }
-
-    private static let first = ContinuousClock.now
-    /// This function is not inlined, because each copy of a clock's instant looks up type metadata.
-    @inline(never) private static func now() -> Duration { first.duration(to: .now) }
 
     /// Ends a node after its asynchronous body.
     private func end(_ node: Int, _ outcome: GraphOutcome) {
@@ -290,13 +301,14 @@ final class GraphRun: CurrentWork {
     }
 
     /// Returns the outcome of a node that must not run; nil if the node may run.
-    private func verdict(on node: Int) -> GraphOutcome? {
+    private func verdict(on node: Int, _ flags: UInt8) -> GraphOutcome? {
         // Relaxed: `waitsFor` orders this load. Its last decrement happened before this thread came here.
         let verdict = unsafe states[node].verdict.load(ordering: .relaxed)
         if verdict != 0 {
             unsafe states[node].verdict.store(0, ordering: .relaxed)
             return verdict & GraphNodeState.doomed != 0 ? .skipped : .notTaken
         }
+        if flags == 0 { return nil }
         // Relaxed: a repeated cancel does no harm.
         if unsafe token?.isCancelled == true, !isCancelled.load(ordering: .relaxed) { cancel() }
         return mayBegin ? nil : .cancelled
@@ -306,7 +318,21 @@ final class GraphRun: CurrentWork {
     private func execute(_ node: Int) -> GraphOutcome? {
         // All dependencies have ended, so the counter can be reset for the next run.
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
-        if let verdict = verdict(on: node) { return verdict }
+        let flags = flags.load(ordering: .relaxed)  // Relaxed: see `mayBegin`.
+        if let verdict = verdict(on: node, flags) { return verdict }
+        if flags & Flag.recorded != 0 { return executeRecorded(node) }
+        return call(node)
+    }
+
+    @inline(never)
+    private func executeRecorded(_ node: Int) -> GraphOutcome? {
+        unsafe record?.started(node)
+        let outcome = call(node)
+        unsafe record?.ended(node)
+        return outcome
+    }
+
+    private func call(_ node: Int) -> GraphOutcome? {
         do {
             try unsafe layout.steps[node].call(reader, slot(of: node))
             unsafe states[node].attempts = 0
@@ -345,17 +371,21 @@ final class GraphRun: CurrentWork {
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         // A node that does not run ends in a separate job. Otherwise a long chain of skipped nodes would recurse on
         // one stack.
-        if let verdict = verdict(on: node) {
+        // Relaxed: see `mayBegin`.
+        if let verdict = verdict(on: node, flags.load(ordering: .relaxed)) {
             return queue.async(group: group) { [self] in end(node, verdict) }
         }
         group.enter()
         let task = AsyncTask(executorPreference: queue.taskExecutor) { [self] in
             defer { group.leave() }
+            unsafe record?.started(node)
             do {
                 try await body(reader, slot(of: node))
+                unsafe record?.ended(node)
                 unsafe states[node].attempts = 0
                 end(node, .finished)
             } catch {
+                unsafe record?.ended(node)
                 if let outcome = failed(node, error) { end(node, outcome) }
             }
         }

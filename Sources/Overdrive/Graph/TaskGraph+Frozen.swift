@@ -62,11 +62,41 @@ extension TaskGraph {
         /// - Cost: The cost of `run(token:)`, and 2 allocations.
         @available(*, noasync, message: "write await run(with:) inside an async function, not at the top level of a file")
         public func run(with given: [Given], token: CancellationToken? = nil) throws(TaskGraphError) -> Results {
+            try runBlocking(given, token, nil)
+        }
+
+        /// Runs all nodes, records their times and waits for them.
+        ///
+        ///     let recorder = RunRecorder()
+        ///     let results = try frozen.run(recording: recorder)
+        ///     print(recorder.report.table)
+        ///
+        /// The recorder has the times also if the run throws.
+        ///
+        /// - Parameters:
+        ///   - recorder: The recorder, whose report is replaced when the run ends.
+        ///   - given: The values of the inputs, as in `run(with:token:)`.
+        ///   - token: A token that cancels the run, as in `run(token:)`.
+        /// - Returns: The results.
+        /// - Throws: The errors of `run(token:)`.
+        /// - Ordering: The order of `run(with:token:)`.
+        /// - Threading: Any thread; in an `async` function call the other form.
+        /// - Cost: The cost of `run(with:token:)`, 2 reads of the clock for each node, and the report: about 1 µs a node.
+        @available(*, noasync, message: "write await run(recording:) inside an async function, not at the top level of a file")
+        public func run(
+            recording recorder: RunRecorder, with given: [Given] = [], token: CancellationToken? = nil
+        ) throws(TaskGraphError) -> Results {
+            try runBlocking(given, token, recorder)
+        }
+
+        private func runBlocking(
+            _ given: [Given], _ token: CancellationToken?, _ recorder: RunRecorder?
+        ) throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)
-            run.start(here: true, token: token, given: writes)
+            run.start(here: true, token: token, given: writes, record: makeRecord(for: recorder))
             run.group.wait()
-            return try results(of: run)
+            return try results(of: run, for: recorder)
         }
 
         /// Runs all nodes without blocking the caller's thread.
@@ -97,19 +127,51 @@ extension TaskGraph {
         /// - Threading: Any task.
         /// - Cost: The cost of `run(token:)`, and 2 allocations.
         public func run(with given: [Given], token: CancellationToken? = nil) async throws(TaskGraphError) -> Results {
+            try await runSuspending(given, token, nil)
+        }
+
+        /// Runs all nodes and records their times, without blocking the caller's thread.
+        ///
+        ///     let recorder = RunRecorder()
+        ///     let results = try await frozen.run(recording: recorder)
+        ///     print(recorder.report.criticalPath.map(\.name))
+        ///
+        /// - Parameters:
+        ///   - recorder: The recorder, whose report is replaced when the run ends.
+        ///   - given: The values of the inputs, as in `run(with:token:)`.
+        ///   - token: A token that cancels the run. Cancelling the calling task cancels the run too.
+        /// - Returns: The results.
+        /// - Throws: The errors of the blocking form.
+        /// - Ordering: The order of `run(with:token:)`.
+        /// - Threading: Any task.
+        /// - Cost: The cost of the blocking form.
+        public func run(
+            recording recorder: RunRecorder, with given: [Given] = [], token: CancellationToken? = nil
+        ) async throws(TaskGraphError) -> Results {
+            try await runSuspending(given, token, recorder)
+        }
+
+        private func runSuspending(
+            _ given: [Given], _ token: CancellationToken?, _ recorder: RunRecorder?
+        ) async throws(TaskGraphError) -> Results {
             let writes = GraphInput.writes(of: given, in: layout)
             let run = pool.take() ?? GraphRun(layout, on: queue)
             await withTaskCancellationHandler {
-                run.start(here: false, token: token, given: writes)
+                run.start(here: false, token: token, given: writes, record: makeRecord(for: recorder))
                 await run.group.wait()
             } onCancel: {
                 run.cancel()
             }
-            return try results(of: run)
+            return try results(of: run, for: recorder)
         }
 
-        private func results(of run: GraphRun) throws(TaskGraphError) -> Results {
+        private func makeRecord(for recorder: RunRecorder?) -> GraphRecord? {
+            recorder == nil ? nil : GraphRecord(count: count)
+        }
+
+        private func results(of run: GraphRun, for recorder: RunRecorder?) throws(TaskGraphError) -> Results {
             run.endWatch()
+            if let recorder, let record = unsafe run.record { recorder.keep(record.report(of: run, name)) }
             if let error = run.error {
                 pool.give(run)
                 throw error

@@ -1,0 +1,69 @@
+// Owns the text forms that reports and drawings share: escapes for XML and JSON, and times. It holds no state.
+
+internal import OverdriveCore
+
+/// Formats times and quotes names in reports and drawings.
+package enum ReportText {
+    /// Returns escaped text for XML. It works on scalars, because one character may be a quote with a combining accent.
+    package static func escaped(_ text: some StringProtocol) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "&": escaped += "&amp;"
+            case "\"": escaped += "&quot;"
+            default: escaped.unicodeScalars.append(scalar.value < 32 ? " " : scalar)
+            }
+        }
+        return escaped
+    }
+
+    /// Returns a quoted string for JSON.
+    package static func json(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case _ where scalar.value < 0x20:
+                let hex = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    /// Returns a time with one decimal, in µs, ms or s.
+    package static func time(_ time: Duration) -> String {
+        let microseconds = time / .microseconds(1)
+        if abs(microseconds) < 999.95 { return "\(tenths(microseconds)) µs" }
+        if abs(microseconds) < 999_950 { return "\(tenths(microseconds / 1000)) ms" }
+        return "\(tenths(microseconds / 1_000_000)) s"
+    }
+
+    /// Returns microseconds with three decimals, as JSON traces have them.
+    package static func microseconds(_ time: Duration) -> String {
+        let nanoseconds = max(0, Int64((time / .nanoseconds(1)).rounded()))
+        let fraction = String(nanoseconds % 1000)
+        return "\(nanoseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    }
+
+    /// Returns a number with one decimal, or none if that is 0.
+    package static func tenths(_ number: Double) -> String {
+        let tenths = Int((number * 10).rounded())
+        let sign = tenths < 0 ? "-" : ""
+        return abs(tenths) % 10 == 0 ? "\(tenths / 10)" : "\(sign)\(abs(tenths) / 10).\(abs(tenths) % 10)"
+    }
+
+    /// Returns the text, filled with spaces at the end.
+    package static func padded(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    /// Returns the text, filled with spaces at the start.
+    package static func filled(_ text: String, to width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}
