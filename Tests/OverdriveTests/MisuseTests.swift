@@ -66,6 +66,22 @@ struct MisuseTests {
             graph.node(after: other.node { 1 }) { _ in }
         },
         Scene(
+            "a time limit of zero",
+            says: "TaskGraph.limit(_:to:waits:): not positive (0.0 seconds). Choose a longer time."
+        ) {
+            let graph = TaskGraph()
+            graph.limit(graph.node {}, to: .zero)
+        },
+        Scene(
+            "a spawn after the node has ended",
+            says: "TaskGraph.Context.spawn: the node has ended (\"scan\"). Spawn before its closures return."
+        ) {
+            let graph = TaskGraph()
+            let scan = graph.node("scan", after: graph.context) { $0 }
+            guard let results = try? await graph.freeze().run() else { return }
+            results[scan].spawn {}
+        },
+        Scene(
             "a run without a value for an input",
             says: "TaskGraph.run: no value for input \"lib/path\". Pass it to run(with:)."
         ) {

@@ -186,6 +186,7 @@ enum ListingStubs {
 
             private func add(_ a: Int, _ b: Int) throws -> Int { a + b }
             private func check(_ tree: Text) throws -> Int { 1 }
+            private func check(_ path: String) throws {}
             private func compileAndArchive(in graph: TaskGraph) -> TaskGraph.Node<Int> { graph.node("") { 1 } }
             private func decode(_ data: Data) throws -> [Int] { [] }
             private func fetch(_ url: URL) async throws -> Data { Data() }
@@ -339,6 +340,17 @@ enum ListingStubs {
             """,
         "TaskQueue+Dispatch.swift": """
             let group = WaitGroup()
+            """,
+        "TaskGraph+Spawning.swift": "let paths = [\"\"]",
+        "TaskGraph+Spawning.swift:context.spawn(\"main.c\") { try check(\"main.c\") }": """
+            graph.node(after: graph.context) { context in
+            LISTING
+            }
+            """,
+        "TaskGraph+Spawning.swift:context.spawn(\"page\") { _ = try await fetch(url) }": """
+            graph.node(after: graph.context) { context in
+            LISTING
+            }
             """,
         "RunReport.swift": "let report = RunRecorder().report",
         "RunReport+Text.swift": "let report = RunRecorder().report",

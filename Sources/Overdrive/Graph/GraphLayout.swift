@@ -27,19 +27,22 @@ struct GraphNode: Sendable {
     let body: Body
     /// Deinitialises a result. It is nil if the result's type needs no deinitialisation.
     let destroy: Destroy?
+    /// The time limit of each attempt.
+    var limit: GraphLimit?
+    /// Whether the closure receives a context.
+    var spawns = false
+
+    /// Whether each attempt is a ``GraphAttempt``.
+    var needsAttempt: Bool {
+        if case .suspending = body { return true }
+        return limit != nil || spawns
+    }
 
     /// Whether a run may wait for the node while no thread runs it: during a suspension or the delay of a retry.
-    fileprivate var mayWait: Bool {
-        if case .suspending = body { return true }
-        return retry != nil
-    }
+    fileprivate var mayWait: Bool { retry != nil || needsAttempt }
 
-    /// Whether the node may run on any worker of the graph's queue. It has no queue, quality of service or
-    /// asynchronous body.
-    fileprivate var isPlain: Bool {
-        guard queue == nil, qos == nil, case .direct = body else { return false }
-        return true
-    }
+    /// Whether the node may run on any worker of the graph's queue, without an attempt.
+    fileprivate var isPlain: Bool { queue == nil && qos == nil && !needsAttempt }
 
     /// Whether the node is plain and has no retry policy.
     fileprivate var isSimple: Bool { isPlain && retry == nil }
@@ -147,7 +150,7 @@ struct GraphNodeState: ~Copyable {
     nonisolated(unsafe) let steps: UnsafePointer<GraphStep>
     nonisolated(unsafe) let edges: UnsafePointer<GraphEdge>
     private let names: ContiguousArray<String>
-    /// The nodes that have a queue, a quality of service, a retry policy or an asynchronous closure.
+    /// The nodes that have a queue, a quality of service, a retry policy or an attempt.
     private let special: [Int32: GraphNode]
     /// The nodes without dependencies, except inputs.
     let roots: ContiguousArray<Int32>
@@ -221,7 +224,7 @@ struct GraphNodeState: ~Copyable {
     /// most graphs never need it.
     func name(of node: Int) -> String { names[node].isEmpty ? "node \(node)" : names[node] }
 
-    /// Returns the node if it has a queue, a quality of service, a retry policy or an asynchronous closure; else nil.
+    /// Returns the node if it has a queue, a quality of service, a retry policy or an attempt; else nil.
     func special(_ node: Int) -> GraphNode? {
         unsafe steps[node].isSpecial ? special[Int32(node)] : nil
     }

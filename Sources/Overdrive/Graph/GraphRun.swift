@@ -7,8 +7,8 @@ internal import Synchronization
 /// One run of a frozen graph: its dependency counters, its results, and the order of its nodes.
 ///
 /// Storage is reused: `Frozen` keeps finished runs, and `Results` returns its run to that pool. Any number of threads
-/// work on a run, each on one node at a time. `group` counts each job of the run, and each node that waits for a
-/// retry or an asynchronous body. When the group is empty, no thread accesses the run.
+/// work on a run, each on one node at a time. `group` counts each job of the run, each ``GraphAttempt``, and each node
+/// that waits for a retry. When the group is empty, no thread accesses the run.
 ///
 /// A plain node that is ready goes into `ready`. While the list has nodes, one job of the run is waiting in the queue or about to
 /// look at the list. A job that takes a node submits the next job if more nodes are left.
@@ -34,15 +34,17 @@ final class GraphRun: CurrentWork {
     nonisolated(unsafe) private var token: CancellationToken?
     /// The registration of `cancel` with the token.
     nonisolated(unsafe) private var watch: CancellationToken.Handler?
-    /// Whether the token has called `cancel`. That call may still be under way, so the storage is not reused.
+    /// Whether the storage is not reused: the token's call of `cancel` may still be under way, or a closure runs that
+    /// the run has left behind.
     nonisolated(unsafe) private var isSpent = false
     /// The initialisers of the inputs' slots. It is written when `token` is.
     nonisolated(unsafe) private(set) var given: [GraphInput.Write] = []
-    /// The Swift tasks of asynchronous nodes that are running.
-    private let suspended = Locked<[Int: AsyncTask<Void, Never>]>([:])
+    /// The attempts that have not ended.
+    private let attempts = Locked<[Int: GraphAttempt]>([:])
     /// The nodes that wait for another attempt.
     private let retries = Locked<[Int: WeakRetryWait]>([:])
-    let failures = Locked<[(node: Int, error: any Error)]>([])
+    /// The nodes that failed. A name is the path of the spawned node that did.
+    let failures = Locked<[(node: Int, name: String?, error: any Error)]>([])
 
     /// The bits of `flags`.
     private enum Flag {
@@ -85,7 +87,7 @@ final class GraphRun: CurrentWork {
         unsafe token = nil
         unsafe record = nil
         unsafe given = []
-        suspended.withLock { $0 = [:] }
+        attempts.withLock { $0 = [:] }
         retries.withLock { $0 = [:] }
         // Relaxed: no thread accesses the run; the pool's lock orders this before the next run.
         ended.store(0, ordering: .relaxed)
@@ -108,9 +110,13 @@ final class GraphRun: CurrentWork {
 
     // MARK: - Results
 
-    private func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.offset(of: node)) }
+    func slot(of node: Int) -> GraphSlot { unsafe GraphSlot(slots + layout.offset(of: node)) }
 
-    var reader: TaskGraph.Reader { unsafe TaskGraph.Reader(slots: slots, states: states) }
+    var reader: TaskGraph.Reader { unsafe TaskGraph.Reader(slots: slots, states: states, attempt: nil) }
+
+    func reader(for attempt: GraphAttempt) -> TaskGraph.Reader {
+        unsafe TaskGraph.Reader(slots: slots, states: states, attempt: .passUnretained(attempt))
+    }
 
     func outcome(of node: Int) -> GraphOutcome { unsafe states[node].outcome }
 
@@ -121,7 +127,7 @@ final class GraphRun: CurrentWork {
     var error: TaskGraphError? {
         let failed = failures.withLock { $0 }
         if let first = failed.first, layout.policy != .goOn {
-            return .failed(node: layout.name(of: first.node), error: first.error, others: failed.count - 1)
+            return .failed(node: first.name ?? layout.name(of: first.node), error: first.error, others: failed.count - 1)
         }
         guard isRequested || !isWhole else { return nil }
         let unfinished = (0..<layout.count).count { [.cancelled, .pending, .skipped].contains(outcome(of: $0)) }
@@ -140,7 +146,7 @@ final class GraphRun: CurrentWork {
     func cancel() {
         isCancelled.store(true, ordering: .relaxed)  // Relaxed: the flag only says that the results are not needed.
         stop()
-        for task in suspended.withLock({ Array($0.values) }) { task.cancel() }
+        for attempt in attempts.withLock({ Array($0.values) }) { attempt.cancelTasks() }
     }
 
     /// Stops the run: no further node starts, and waits for a retry end.
@@ -149,7 +155,7 @@ final class GraphRun: CurrentWork {
         for waiting in retries.withLock({ Array($0.values) }) { waiting.wait?.end() }
     }
 
-    private var mayBegin: Bool {
+    var mayBegin: Bool {
         flags.load(ordering: .relaxed) & Flag.stopped == 0  // Relaxed: the flag is a hint and publishes no data.
     }
 
@@ -178,7 +184,7 @@ final class GraphRun: CurrentWork {
     /// Removes the registration with the token. Called once the run has ended.
     func endWatch() {
         guard let watch = unsafe watch else { return }
-        unsafe isSpent = !watch.remove()
+        if !watch.remove() { unsafe isSpent = true }
         unsafe self.watch = nil
     }
 
@@ -221,7 +227,7 @@ final class GraphRun: CurrentWork {
     private func push(_ node: Int) {
         if layout.isPlain(node) { return add(first: node, last: node) }
         let special = layout.special(node)
-        if case .suspending(let body)? = special?.body { return begin(node, suspending: body) }
+        if let special, special.needsAttempt { return begin(node, special) }
         unsafe (special?.queue ?? queue).async(
             group: group, qos: special?.qos, function: GraphRun.specialJob, context: UnsafeMutableRawPointer(states + node))
     }
@@ -294,8 +300,8 @@ final class GraphRun: CurrentWork {
         }
     }
 
-    /// Ends a node after its asynchronous body.
-    private func end(_ node: Int, _ outcome: GraphOutcome) {
+    /// Ends a node after its attempt.
+    func end(_ node: Int, _ outcome: GraphOutcome) {
         ended.add(1, ordering: .acquiringAndReleasing)
         if let next = release(node, outcome) { push(next) }
     }
@@ -343,7 +349,7 @@ final class GraphRun: CurrentWork {
     }
 
     /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
-    private func failed(_ node: Int, _ error: any Error) -> GraphOutcome? {
+    func failed(_ node: Int, _ error: any Error, in name: String? = nil) -> GraphOutcome? {
         if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1), mayBegin,
             !error.isCancellation, retry.isWorthwhile(error)
         {
@@ -359,40 +365,45 @@ final class GraphRun: CurrentWork {
             if !mayBegin { again.end() }  // A stop may have come before the wait was in the list.
             return nil
         }
-        unsafe states[node].attempts = 0
         // The error is the node's response to the cancel.
-        if isRequested, error.isCancellation { return .cancelled }
-        failures.withLock { $0.append((node, error)) }
-        if layout.policy == .stop { stop() }
-        return .failed
+        if isRequested, error.isCancellation { return settle(node, as: .cancelled) }
+        note(failure: error, of: node, in: name)
+        return settle(node, as: .failed)
     }
 
-    private func begin(_ node: Int, suspending body: @escaping GraphNode.Suspending) {
+    /// Notes the failure of a node. No further attempt follows.
+    func note(failure error: any Error, of node: Int, in name: String? = nil) {
+        failures.withLock { $0.append((node, name, error)) }
+        if layout.policy == .stop { stop() }
+    }
+
+    /// Clears the count of attempts for the next run. Returns the outcome.
+    func settle(_ node: Int, as outcome: GraphOutcome) -> GraphOutcome {
+        unsafe states[node].attempts = 0
+        return outcome
+    }
+
+    private func begin(_ node: Int, _ special: GraphNode) {
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         // A node that does not run ends in a separate job. Otherwise a long chain of skipped nodes would recurse on
-        // one stack.
-        // Relaxed: see `mayBegin`.
+        // one stack. Relaxed: see `mayBegin`.
         if let verdict = verdict(on: node, flags.load(ordering: .relaxed)) {
             return queue.async(group: group) { [self] in end(node, verdict) }
         }
+        let attempt = GraphAttempt(node, special, in: self)
         group.enter()
-        let task = AsyncTask(executorPreference: queue.taskExecutor) { [self] in
-            defer { group.leave() }
-            unsafe record?.started(node)
-            do {
-                try await body(reader, slot(of: node))
-                unsafe record?.ended(node)
-                unsafe states[node].attempts = 0
-                end(node, .finished)
-            } catch {
-                unsafe record?.ended(node)
-                if let outcome = failed(node, error) { end(node, outcome) }
-            }
-        }
-        // The last attempt's task remains in the list until the run is reset. A late cancel of it has no effect.
-        suspended.withLock { $0[node] = task }
-        if isRequested { task.cancel() }  // A cancel may have come before the task was in the list.
+        attempts.withLock { $0[node] = attempt }
+        attempt.begin()
+        if isRequested { attempt.cancelTasks() }  // A cancel may have come before the attempt was in the list.
     }
+
+    /// Notes that an attempt has ended, or was left behind.
+    func forget(_ attempt: GraphAttempt, of node: Int) {
+        attempts.withLock { if $0[node] === attempt { $0[node] = nil } }
+    }
+
+    /// Notes that a closure still runs, which keeps the storage.
+    func leaveBehind() { unsafe isSpent = true }
 
     /// Submits `node` again after its wait for another attempt.
     fileprivate func endRetryWait(of node: Int) {

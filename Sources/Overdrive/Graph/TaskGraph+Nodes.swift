@@ -18,11 +18,14 @@ extension TaskGraph {
     @safe public struct Reader {
         @usableFromInline let slots: UnsafeMutableRawPointer
         @usableFromInline let states: UnsafeMutablePointer<GraphNodeState>
+        /// The attempt that runs the node; nil for a plain node. It lives longer than the reader.
+        @usableFromInline let attempt: Unmanaged<GraphAttempt>?
 
         @inlinable
-        init(slots: UnsafeMutableRawPointer, states: UnsafeMutablePointer<GraphNodeState>) {
+        init(slots: UnsafeMutableRawPointer, states: UnsafeMutablePointer<GraphNodeState>, attempt: Unmanaged<GraphAttempt>?) {
             unsafe self.slots = slots
             unsafe self.states = states
+            unsafe self.attempt = attempt
         }
 
         @inlinable

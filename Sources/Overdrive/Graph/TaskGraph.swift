@@ -157,7 +157,7 @@ internal import Synchronization
         edges.append((node.id, GraphEdge(to: id, isNeeded ? .needed : .order)))
     }
 
-    private func check(_ call: StaticString, _ graph: Int) {
+    func check(_ call: StaticString, _ graph: Int) {
         if isFrozen { trap("TaskGraph.\(call): the graph is frozen (\(name)). Build another TaskGraph.") }
         if graph != identity {
             trap("TaskGraph.\(call): the node belongs to another graph than \(name). Pass results between graphs by hand.")

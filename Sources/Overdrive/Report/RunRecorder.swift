@@ -69,8 +69,14 @@ public final class RunRecorder: Sendable {
         var ended: Duration?
     }
 
+    private struct Spawned {
+        let parent: Int
+        let node: RunReport.Node
+    }
+
     private let count: Int
     nonisolated(unsafe) private let times: UnsafeMutablePointer<Times>
+    private let spawned = Locked<[Spawned]>([])
     private let began = RunClock.now
 
     init(count: Int) {
@@ -92,15 +98,31 @@ public final class RunRecorder: Sendable {
 
     func ended(_ node: Int) { unsafe times[node].ended = time }
 
+    /// Adds a node that another one has spawned, and that has returned.
+    func spawned(_ name: String, by parent: Int, ready: Duration, started: Duration, failed: Bool) {
+        let node = RunReport.Node(
+            name: name, outcome: failed ? .failed : .finished, ready: ready - began, started: started - began, ended: time)
+        spawned.withLock { $0.append(Spawned(parent: parent, node: node)) }
+    }
+
     /// Returns the report, after the run has ended.
     func report(of run: GraphRun, _ name: String) -> RunReport {
         let elapsed = time
-        let nodes = (0..<count).map { node in
+        var nodes = (0..<count).map { node in
             RunReport.Node(
                 name: run.layout.name(of: node), outcome: RunReport.Outcome(run.outcome(of: node)), started: unsafe times[node].started,
                 ended: unsafe times[node].ended)
         }
-        return RunReport(name: name, nodes: nodes, edges: run.layout.drawnEdges, elapsed: elapsed)
+        var edges = run.layout.drawnEdges
+        for child in spawned.withLock({ $0 }) {
+            edges.append(DrawnEdge(from: child.parent, to: nodes.count, kind: .order))
+            // The dependents of the node wait for the nodes that it spawned, too.
+            for unsafe edge in unsafe run.layout.successors(of: child.parent) {
+                edges.append(DrawnEdge(from: nodes.count, to: edge.node, kind: .order))
+            }
+            nodes.append(child.node)
+        }
+        return RunReport(name: name, nodes: nodes, edges: edges, elapsed: elapsed)
     }
 }
 
