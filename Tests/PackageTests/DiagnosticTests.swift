@@ -106,6 +106,7 @@ struct DiagnosticTests {
             Diagnostic(
                 "func s31() { _ = TaskQueue(label: \"a\", qos: .utility, attributes: [.concurrent, .initiallyInactive]) }",
                 says: "initiallyInactive: true"),
+            Diagnostic("func s32(_ graph: TaskGraph) { graph.run() }", says: "write try graph.freeze(), once, and run the frozen graph"),
             Diagnostic("func s24() { task.queuePriority = .high }", says: "there is no order within a quality of service"),
         ]
     }()

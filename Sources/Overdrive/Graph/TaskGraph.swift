@@ -122,6 +122,9 @@ internal import Synchronization
         return Frozen(layout, name: name, scheduler: scheduler)
     }
 
+    @available(*, unavailable, message: "write try graph.freeze(), once, and run the frozen graph")
+    public func run() {}
+
     /// Adds a node of any form. Reserves an aligned slot for its result in each run.
     @usableFromInline
     func add<R: Sendable>(
