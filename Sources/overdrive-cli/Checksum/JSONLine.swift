@@ -60,7 +60,8 @@ enum JSONLine {
         output.append(UInt8(ascii: "\""))
     }
 
-    private static func quote(_ text: Bytes, to output: inout Bytes) {
+    /// Appends the text as a JSON string.
+    static func quote(_ text: Bytes, to output: inout Bytes) {
         output.append(UInt8(ascii: "\""))
         for byte in text {
             switch byte {

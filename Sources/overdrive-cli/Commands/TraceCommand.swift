@@ -57,42 +57,4 @@ struct TraceRecordCommand: ParsableCommand {
         throw ExitCode(ExitStatus.system.rawValue)
     }
 }
-
-/// `overdrive trace report`.
-struct TraceReportCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "report",
-        abstract: "Prints where time went in a trace, by the labels of queues.",
-        discussion: """
-            The first lines name the queues that kept workers idle or blocked. The table has, for each label, the time that its \
-            closures ran and blocked, and how long they waited from submission to start.
-
-            \(ExitStatus.help)
-            """
-    )
-
-    @Argument(help: ArgumentHelp("The trace.", valueName: "file"))
-    var file: PathArgument
-
-    func run() throws {
-        let name = String(decoding: file.bytes.printable, as: UTF8.self)
-        let descriptor = file.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
-        var status = stat()
-        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            StandardError.say("trace report: cannot read the trace (\(name): \(sentence(forError: errno))). Name a file that exists.")
-            throw ExitCode(ExitStatus.noInput.rawValue)
-        }
-        let size = Int(status.st_size)
-        let start = size > 0 ? mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED
-        guard let start, start != MAP_FAILED, let report = TraceReport(UnsafeRawBufferPointer(start: start, count: size)) else {
-            StandardError.say("trace report: the file is no trace of Overdrive (\(name)). Write one with overdrive trace -o FILE.")
-            throw ExitCode(ExitStatus.data.rawValue)
-        }
-        let error = StandardStreams.write(Bytes(report.text.utf8)[...], to: 1) { false }
-        if error != 0 {
-            StandardError.say("cannot write the results: \(sentence(forError: error))")
-            throw ExitCode(ExitStatus.output.rawValue)
-        }
-    }
-}
 #endif

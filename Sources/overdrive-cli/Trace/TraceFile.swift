@@ -27,12 +27,22 @@ struct TraceFile {
     private(set) var program = "", process: UInt64 = 0
     /// The names of threads by their tracks.
     private(set) var threads: [UInt64: String] = [:]
+    /// The kernel's numbers of threads by their tracks.
+    private(set) var threadNumbers: [UInt64: UInt64] = [:]
     private(set) var isTrace = false
     /// Whether the writer says that events are missing before a packet.
     private(set) var hasLoss = false
 
     private var numbers: [String: Int] = [:]
     private var sequences: [UInt64: Sequence] = [:]
+
+    /// Whether the file begins as the engine's traces do.
+    static func isTrace(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var file = Fields(bytes), trace = TraceFile()
+        guard let field = file.next(), field.number == 1, let packet = field.bytes else { return false }
+        _ = trace.read(packet: packet)
+        return trace.isTrace
+    }
 
     /// Calls `body` with each event.
     mutating func read(_ bytes: UnsafeRawBufferPointer, _ body: (Event, TraceFile) -> Void) {
@@ -122,6 +132,7 @@ struct TraceFile {
             program = Fields.first(6, in: process)?.bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
         }
         if let thread = Fields.first(4, in: descriptor)?.bytes {
+            threadNumbers[track] = Fields.first(2, in: thread)?.value ?? 0
             threads[track] = Fields.first(5, in: thread)?.bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
         }
     }

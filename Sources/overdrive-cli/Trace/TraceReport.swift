@@ -1,42 +1,76 @@
-/// The report of `overdrive trace report`: where time went, by the labels of queues.
+/// The analysis of `overdrive trace report`: where time went, by the labels of queues.
 struct TraceReport {
+    /// The state of a label while workers were idle and its closures waited.
+    enum Reason: String, CaseIterable {
+        case suspended, blocked, serial, barrier, limit, other
+    }
+
     /// The closures of one label. Times are nanoseconds.
     struct Label {
         var name: String
         var count = 0
         var run: UInt64 = 0, blocked: UInt64 = 0, longest: UInt64 = 0
+        var runs = TimeHistogram()
         /// The times from submission to start, of the closures with an arrow.
-        var waits: [UInt64] = []
+        var waits = TimeHistogram()
         var pending = 0
-        /// The time in which a worker was idle and most pending closures had this label.
-        var idle: UInt64 = 0
+        /// The times in which a worker was idle and most pending closures had this label.
+        var idleTimes: [Reason: UInt64] = [:]
+        /// The most closures that ran at one time.
+        var peak = 0
+        fileprivate var running = 0, blockedNow = 0, isSuspended = false
 
-        var mean: UInt64 { count > 0 ? run / UInt64(count) : 0 }
-        func wait(percent: Int) -> UInt64? { waits.isEmpty ? nil : waits[(waits.count - 1) * percent / 100] }
+        var idle: UInt64 { idleTimes.values.reduce(0, +) }
+        /// The reason for most of the idle time.
+        var reason: Reason { Reason.allCases.max { idleTimes[$0, default: 0] < idleTimes[$1, default: 0] } ?? .other }
+
+        /// A label whose closures never ran side by side is serial: this is known at the end.
+        fileprivate var state: Reason {
+            if isSuspended { return .suspended }
+            if running > 0, blockedNow >= running { return .blocked }
+            return running == 0 ? .other : running == 1 ? .barrier : .limit
+        }
+
+        fileprivate mutating func finish() {
+            if peak <= 1, let alone = idleTimes.removeValue(forKey: .barrier) { idleTimes[.serial] = alone }
+        }
+    }
+
+    struct Slice {
+        var label: Int
+        var track, time, begun: UInt64
     }
 
     private struct Open {
-        var label: Int?
+        var meaning: TraceNames.Meaning
         var since: UInt64
+        var step: Int32 = -1
         var blocked: UInt64 = 0
-        var isParked = false, isBlocked = false
+        /// The label that a blocked slice stops.
+        var stops: Int?
     }
 
     private struct Submission {
         var label: Int
         var time: UInt64
+        var by: Int32
     }
 
     private(set) var labels: [Label] = []
     private(set) var first: UInt64 = 0, last: UInt64 = 0
     private(set) var parked = 0
     private(set) var workers: Set<UInt64> = []
-    private(set) var lateTimers: [UInt64] = []
+    private(set) var lateTimers = TimeHistogram()
+    private(set) var latestTimer: UInt64 = 0
     private(set) var notes: [String: UInt64] = [:]
-    private var open: [UInt64: [Open]] = [:]
-    private var numbers: [String: Int] = [:]
-    private var submissions: [UInt64: Submission] = [:]
+    /// The longest closures, the longest first.
+    private(set) var longest: [Slice] = []
+    private(set) var paths = TracePaths()
     private(set) var file = TraceFile()
+    private var names = TraceNames()
+    private var open: [UInt64: [Open]] = [:]
+    private var submissions: [UInt64: Submission] = [:]
+    private var mostPending: Int?
 
     /// Reads a trace; nil if the bytes are no trace.
     init?(_ bytes: UnsafeRawBufferPointer) {
@@ -44,149 +78,124 @@ struct TraceReport {
         file.read(bytes) { event, file in add(event, file) }
         guard file.isTrace else { return nil }
         self.file = file
-        for number in labels.indices { labels[number].waits.sort() }
-        lateTimers.sort()
+        for number in labels.indices { labels[number].finish() }
     }
 
-    private mutating func number(of label: String) -> Int {
-        if let number = numbers[label] { return number }
-        numbers[label] = labels.count
-        labels.append(Label(name: label))
-        return labels.count - 1
-    }
+    /// Whether closures are missing, so that it is unknown which are pending.
+    var hasLoss: Bool { file.hasLoss || notes["lost", default: 0] > 0 }
+    var duration: UInt64 { last - first }
 
     private mutating func pass(to time: UInt64) {
         if first == 0 { (first, last) = (time, time) }
         guard time > last else { return }
-        if parked > 0, let most = labels.indices.max(by: { labels[$0].pending < labels[$1].pending }), labels[most].pending > 0 {
-            labels[most].idle += time - last
-        }
+        if parked > 0, let label = labelThatWaits() { labels[label].idleTimes[labels[label].state, default: 0] += time - last }
         last = time
+    }
+
+    /// The label with the most pending closures. It is searched only after its closures have begun.
+    private mutating func labelThatWaits() -> Int? {
+        if mostPending == nil { mostPending = labels.indices.max { labels[$0].pending < labels[$1].pending } }
+        return mostPending.flatMap { labels[$0].pending > 0 ? $0 : nil }
+    }
+
+    private mutating func submit(_ label: Int) {
+        labels[label].pending += 1
+        if let most = mostPending, labels[most].pending < labels[label].pending { mostPending = label }
+    }
+
+    private mutating func takeOut(_ label: Int) {
+        labels[label].pending = max(0, labels[label].pending - 1)
+        if mostPending == label { mostPending = nil }
     }
 
     private mutating func add(_ event: TraceFile.Event, _ file: TraceFile) {
         pass(to: event.time)
-        let name = event.name >= 0 ? file.names[event.name] : ""
         switch event.kind {
-        case .begin: begin(event, name)
+        case .begin: begin(event, names.slice(event, file))
         case .end: end(event)
-        case .instant: note(event, name)
+        case .instant: note(event, names.instant(event, file))
         }
     }
 
-    private mutating func begin(_ event: TraceFile.Event, _ name: String) {
-        var slice = Open(since: event.time)
-        if event.isScheduler {
-            slice.isParked = name == "parked"
-            slice.isBlocked = name.hasPrefix("blocked")
-            parked += slice.isParked ? 1 : 0
-            workers.insert(event.track)
-        } else {
-            let label = number(of: name)
-            slice.label = label
-            labels[label].count += 1
-            // Of closures that are alike, the first has the start of an arrow, and none has the end.
-            let submission = submissions.removeValue(forKey: event.flow)
-            let waited = submission?.label ?? label
-            labels[waited].pending = max(0, labels[waited].pending - 1)
-            if let submission { labels[label].waits.append(event.time - min(submission.time, event.time)) }
+    /// Adds the labels that the names have since the last event.
+    private mutating func addLabels() {
+        while labels.count < names.labels.count {
+            labels.append(Label(name: names.labels[labels.count]))
+            mostPending = nil
+        }
+    }
+
+    private mutating func begin(_ event: TraceFile.Event, _ meaning: TraceNames.Meaning) {
+        var slice = Open(meaning: meaning, since: event.time)
+        addLabels()
+        if event.isScheduler { workers.insert(event.track) }
+        switch meaning {
+        case .parked: parked += 1
+        case .blocked:
+            if case .closure(let label)? = open[event.track]?.last?.meaning {
+                slice.stops = label
+                labels[label].blockedNow += 1
+            }
+        case .closure(let label): slice.step = begin(label, event)
+        default: break
         }
         open[event.track, default: []].append(slice)
+    }
+
+    private mutating func begin(_ label: Int, _ event: TraceFile.Event) -> Int32 {
+        labels[label].count += 1
+        labels[label].running += 1
+        labels[label].peak = max(labels[label].peak, labels[label].running)
+        // Of closures that are alike, the first has the start of an arrow, and none has the end.
+        let submission = submissions.removeValue(forKey: event.flow)
+        takeOut(submission?.label ?? label)
+        if let submission { labels[label].waits.add(event.time - min(submission.time, event.time)) }
+        return paths.begin(label: label, at: event.time, submitted: submission?.time ?? event.time, by: submission?.by ?? -1)
     }
 
     private mutating func end(_ event: TraceFile.Event) {
         guard let slice = open[event.track]?.popLast() else { return }
         let time = event.time - min(slice.since, event.time)
-        if slice.isParked { parked -= 1 }
-        if slice.isBlocked, let around = open[event.track]?.indices.last { open[event.track]?[around].blocked += time }
-        guard let label = slice.label else { return }
-        labels[label].run += time - min(slice.blocked, time)
-        labels[label].blocked += slice.blocked
-        labels[label].longest = max(labels[label].longest, time)
-    }
-
-    private mutating func note(_ event: TraceFile.Event, _ name: String) {
-        if name == "trace ends" {
-            for note in event.notes { notes[note.name] = note.number }
-        } else if name == "timer" {
-            lateTimers.append(event.notes.first?.number ?? 0)
-        } else if name == "cancel" || name.hasPrefix("cancel \"") {
-            let label = number(of: name == "cancel" ? "no queue" : String(name.dropFirst(8).dropLast()))
-            labels[label].pending = max(0, labels[label].pending - 1)
-        } else if name.hasPrefix("submit"), event.flow != 0 {
-            let label = number(of: name == "submit" ? "no queue" : String(name.dropFirst(8).dropLast()))
-            labels[label].pending += 1
-            submissions[event.flow] = Submission(label: label, time: event.time)
+        switch slice.meaning {
+        case .parked: parked -= 1
+        case .blocked:
+            if let label = slice.stops { labels[label].blockedNow -= 1 }
+            if let around = open[event.track]?.indices.last { open[event.track]?[around].blocked += time }
+        case .closure(let label):
+            let run = time - min(slice.blocked, time)
+            labels[label].run += run
+            labels[label].runs.add(run)
+            labels[label].blocked += slice.blocked
+            labels[label].longest = max(labels[label].longest, time)
+            labels[label].running -= 1
+            paths.end(slice.step, at: event.time)
+            keep(Slice(label: label, track: event.track, time: time, begun: slice.since))
+        default: break
         }
     }
 
-    // MARK: Text
-
-    /// The findings first, then a table.
-    var text: String {
-        let count = labels.reduce(0) { $0 + $1.count }
-        let head = "\(file.program) (process \(file.process)): \(count) closures in \(Self.time(last - first)), \(workers.count) workers"
-        return ([head] + findings + [""] + table + rest).map { $0 + "\n" }.joined()
+    private mutating func keep(_ slice: Slice) {
+        guard longest.count < 5 || slice.time > longest[4].time else { return }
+        longest.insert(slice, at: longest.firstIndex { $0.time < slice.time } ?? longest.count)
+        longest = Array(longest.prefix(5))
     }
 
-    /// The likely causes of lost time, the costliest first.
-    var findings: [String] {
-        let whole = max(last - first, 1)
-        var found: [(cost: UInt64, sentence: String)] = []
-        for label in labels {
-            // After a loss it is unknown which closures are pending.
-            if label.idle > whole / 10, !file.hasLoss, notes["lost", default: 0] == 0 {
-                found.append((
-                    label.idle,
-                    "Workers were idle for \(Self.time(label.idle)) while closures of \"\(label.name)\" waited. The queue is serial, limited or suspended: raise its width, or shorten its closures."
-                ))
-            }
-            if label.blocked > whole / 10 {
-                found.append((
-                    label.blocked,
-                    "Closures of \"\(label.name)\" blocked their workers for \(Self.time(label.blocked)). Let the next step follow as a closure instead of a wait."
-                ))
-            }
-            if label.count >= 1000, label.mean < 1000, label.run > whole / 100 {
-                found.append((
-                    label.run,
-                    "Closures of \"\(label.name)\" run for \(Self.time(label.mean)) on average. Give each closure more work."
-                ))
-            }
+    private mutating func note(_ event: TraceFile.Event, _ meaning: TraceNames.Meaning) {
+        addLabels()
+        switch meaning {
+        case .ends: for note in event.notes { notes[note.name] = note.number }
+        case .timer:
+            let late = event.notes.first?.number ?? 0
+            lateTimers.add(late)
+            latestTimer = max(latestTimer, late)
+        case .cancel(let label): takeOut(label)
+        case .suspend(let label): labels[label].isSuspended = true
+        case .resume(let label): labels[label].isSuspended = false
+        case .submit(let label) where event.flow != 0:
+            submit(label)
+            let by = open[event.track]?.last { $0.step >= 0 }?.step ?? -1
+            submissions[event.flow] = Submission(label: label, time: event.time, by: by)
+        default: break
         }
-        return found.isEmpty ? ["No queue kept workers idle or blocked for a tenth of the time."] : found.sorted { $0.cost > $1.cost }.map(\.sentence)
-    }
-
-    private var table: [String] {
-        let rows = labels.filter { $0.count > 0 }.sorted { $0.run + $0.blocked > $1.run + $1.blocked }.map { label in
-            [
-                label.name, "\(label.count)", Self.time(label.run), Self.time(label.blocked), Self.time(label.mean),
-                Self.time(label.longest), label.wait(percent: 50).map(Self.time) ?? "-", label.wait(percent: 99).map(Self.time) ?? "-",
-            ]
-        }
-        return TextTable(
-            titles: ["queue", "closures", "ran", "blocked", "mean", "longest", "wait 50 %", "wait 99 %"], rows: rows
-        ).lines
-    }
-
-    private var rest: [String] {
-        var lines: [String] = []
-        if let most = lateTimers.last {
-            lines.append("timers: \(lateTimers.count) fired, 50 % late by \(Self.time(lateTimers[lateTimers.count / 2])) or more, at most \(Self.time(most))")
-        }
-        if notes.isEmpty { lines.append("The file breaks off: the process was killed, or still writes it.") }
-        if let lost = notes["lost"], lost > 0 { lines.append("\(lost) events were lost, so counts and times are too small.") }
-        if let left = notes["arrows left out"], left > 0 { lines.append("\(left) closures are without a wait: others were alike, or their submissions are not in the trace.") }
-        return lines.isEmpty ? [] : [""] + lines
-    }
-
-    /// Three digits and a unit.
-    static func time(_ ns: UInt64) -> String {
-        let units: [(size: Double, name: String)] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")]
-        guard let unit = units.first(where: { Double(ns) >= $0.size }) else { return "\(ns) ns" }
-        let value = Double(ns) / unit.size
-        let digits = value >= 100 ? 1.0 : value >= 10 ? 10 : 100
-        let rounded = (value * digits).rounded() / digits
-        return (rounded == rounded.rounded() ? "\(Int(rounded))" : "\(rounded)") + " \(unit.name)"
     }
 }

@@ -1,4 +1,5 @@
 #if CLI
+import Foundation
 import Glibc
 import OverdriveCore
 import TestSupport
@@ -44,7 +45,32 @@ struct TraceTests {
         #expect(label.count == 100 && label.waits.count == 100 && label.pending == 0)
         #expect(label.run >= 100_000_000)
         #expect(report.findings.contains { $0.contains("idle") && $0.contains("\"planted log\"") }, "\(report.text)")
+        #expect(label.peak == 1 && label.reason == .serial && label.runs.count == 100)
+        #expect(report.longest.count == 5 && report.longest[0].time >= 1_000_000)
         #expect(report.notes["lost"] == 0)
+    }
+
+    @Test("has closures that submit each other as its critical path, and a page that escapes labels")
+    func criticalPath() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace", page = tree.path + "/run.html"
+        let scheduler = try Scheduler(workers: 2, name: "traced")
+        let steps = TaskQueue.concurrent(label: "<b>steps & \"more\"", scheduler: scheduler)
+        func step(_ number: Int) {
+            spin(.milliseconds(number == 5 ? 20 : 1))  // so that it ends last
+            if number < 5 { steps.async { step(number + 1) } }
+        }
+        try Scheduler.trace(to: path)
+        steps.async { step(1) }
+        steps.waitUntilAllTasksAreFinished()
+        #expect(Scheduler.endTrace())
+        let report = try report(of: path), critical = report.paths.critical
+        #expect(critical.steps == 5 && critical.parts.values.reduce(0) { $0 + $1.run } >= 5_000_000, "\(report.text)")
+        #expect(try Command.overdrive(["trace", "report", path, "--html", page]).run().status == 0)
+        let html = try String(decoding: Data(contentsOf: URL(filePath: page)), as: UTF8.self)
+        #expect(html.contains("&lt;b&gt;steps &amp; &quot;more&quot;") && !html.contains("<b>") && html.contains("<rect"))
+        let json = try Command.overdrive(["trace", "report", path, "--json"]).run()
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [String: Any])
+        #expect((object["criticalPath"] as? [String: Any])?["closures"] as? Int == 5)
     }
 
     @Test("names no queue whose waiting closures were cancelled")

@@ -33,6 +33,7 @@ struct UsageTests {
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
             ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
+            ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
