@@ -14,7 +14,7 @@ struct TraceCommand: ParsableCommand {
 
             \(ExitStatus.help)
             """,
-        subcommands: [TraceRecordCommand.self, TraceReportCommand.self],
+        subcommands: [TraceRecordCommand.self, TraceReportCommand.self, TraceConvertCommand.self],
         defaultSubcommand: TraceRecordCommand.self
     )
 }

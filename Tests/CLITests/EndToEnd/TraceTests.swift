@@ -48,6 +48,29 @@ struct TraceTests {
         #expect(label.peak == 1 && label.reason == .serial && label.runs.count == 100)
         #expect(report.longest.count == 5 && report.longest[0].time >= 1_000_000)
         #expect(report.notes["lost"] == 0)
+        try checkChrome(path, tree.path + "/run.json", closures: 200)
+    }
+
+    /// Converts the trace. Each slice ends, each arrow has both ends, and time never goes back.
+    private func checkChrome(_ trace: String, _ file: String, closures: Int) throws {
+        struct Document: Decodable {
+            struct Event: Decodable {
+                var ph: String, ts: Double, name: String?, cat: String?
+            }
+            var traceEvents: [Event]
+        }
+        let run = try Command.overdrive(["trace", "convert", trace, "-o", file, "--format", "chrome"]).run()
+        #expect(run.status == 0 && run.output == [], "\(run)")
+        let events = try JSONDecoder().decode(Document.self, from: Data(contentsOf: URL(filePath: file))).traceEvents
+        func count(_ phase: String, _ category: String? = nil) -> Int {
+            events.count { $0.ph == phase && (category == nil || $0.cat == category) }
+        }
+        #expect(count("B", "closure") == closures && count("B") == count("E"))
+        #expect(count("s") == closures && count("f") == closures)
+        #expect(zip(events, events.dropFirst()).allSatisfy { $0.ts <= $1.ts })
+        try Command.overdrive(["trace", "convert", trace, "-o", file, "--format", "chrome"]).run()
+            .expectRefusal(74, saying: "cannot create the file")
+        try Command.overdrive(["trace", "convert", trace, "-o", file]).run().expectRefusal(64, saying: "already")
     }
 
     @Test("has closures that submit each other as its critical path, and a page that escapes labels")
@@ -111,6 +134,8 @@ struct TraceTests {
         try Command.overdrive(["trace", "report", "/nowhere/t"]).run().expectRefusal(66, saying: "/nowhere/t")
         try Command.overdrive(["trace", "report", "/etc/hostname"]).run().expectRefusal(65, saying: "no trace")
         try Command.overdrive(["trace", "report", "/dev/null"]).run().expectRefusal(65, saying: "no trace")
+        try Command.overdrive(["trace", "convert", "/nowhere/t", "-o", "/tmp/t"]).run().expectRefusal(66, saying: "/nowhere/t")
+        try Command.overdrive(["trace", "convert", "/etc/hostname", "-o", "/tmp/t"]).run().expectRefusal(65, saying: "no trace")
         try Command.overdrive(["trace", "-o", "/tmp/t"]).run().expectRefusal(64, saying: "after --")
         try Command.overdrive(["trace", "-o", "/tmp/t", "--", "/nowhere/p"]).run().expectRefusal(71, saying: "/nowhere/p")
     }

@@ -33,7 +33,8 @@ struct UsageTests {
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
             ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
-            ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"],
+            ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"], ["trace", "convert", "/nowhere/t"],
+            ["trace", "convert", "/nowhere/t", "-o", "/nowhere/u", "--format", "csv"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
