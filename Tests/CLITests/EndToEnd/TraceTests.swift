@@ -114,6 +114,33 @@ struct TraceTests {
         #expect(!report.findings.contains { $0.contains("\"cancelled\"") }, "\(report.text)")
     }
 
+    @Test("names the closures that block their workers")
+    func blockingClosures() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace"
+        let scheduler = try Scheduler(workers: 2, name: "traced")
+        let requests = TaskQueue.concurrent(label: "requests", scheduler: scheduler)
+        let database = TaskQueue.serial(label: "database", scheduler: scheduler)
+        try Scheduler.trace(to: path)
+        for number in 0..<40 { requests.async { database.sync { spin(.microseconds(1000 + number)) } } }
+        requests.waitUntilAllTasksAreFinished()
+        #expect(Scheduler.endTrace())
+        let report = try report(of: path)
+        #expect(report.findings[0].hasPrefix("Closures of \"requests\" blocked"), "\(report.text)")
+    }
+
+    @Test("names the closures that are too small")
+    func smallClosures() throws {
+        let tree = try TemporaryTree(), path = tree.path + "/run.pftrace"
+        let scheduler = try Scheduler(workers: 2, name: "traced")
+        let pixels = TaskQueue.concurrent(label: "pixels", scheduler: scheduler)
+        try Scheduler.trace(to: path)
+        for number in 0..<20_000 { pixels.async { _ = number } }
+        pixels.waitUntilAllTasksAreFinished()
+        #expect(Scheduler.endTrace())
+        let report = try report(of: path)
+        #expect(report.findings.contains { $0.contains("closures of \"pixels\" are too small") }, "\(report.text)")
+    }
+
     @Test("into a file that exists is refused with one sentence")
     func existing() throws {
         let error = #expect(throws: Scheduler.TraceError.self) { try Scheduler.trace(to: "/dev/null") }
