@@ -23,6 +23,8 @@
     /* observe */                                                                         \
     X(V1, "write -> copy: head says that an event's words are readable")                  \
     X(V2, "overwrite -> copy: who meets a later event's word meets the head before it")   \
+    X(V3, "write -> read: an even sequence says that the page's words are readable")      \
+    X(V4, "overwrite -> read: who meets a later word of a page meets the odd sequence")   \
     /* reclaim */                                                                         \
     X(R1, "retire -> reclaimer: the object's fields are readable")                        \
     X(R3, "retire <-> reclaimer's leaving: a thread is started or the object is seen")    \

@@ -21,6 +21,8 @@ bool (*odi_inside_above)(od_pool *pool);
 void (*odi_let_on_above)(odi_team *team);
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
+/* Lock order: visit_lock, pools_lock. A fork takes only the second: a visit may wait for locks of a fork's handlers. */
+static odi_lock visit_lock;
 static odi_lock pools_lock;
 static od_pool *pools;
 static bool had_pools;
@@ -78,7 +80,7 @@ static void after_in_child(void)
         restart_pool(pool);
     if (worker != NULL)
         odi_external_begin_as(worker);
-    pools_lock = (odi_lock){0};
+    visit_lock = pools_lock = (odi_lock){0};
     if (odi_fork_above != NULL)
         odi_fork_above();
 }
@@ -99,13 +101,26 @@ void odi_pool_enlist(od_pool *pool)
     odi_lock_release(&pools_lock);
 }
 
+void odi_pools_visit(void (*visit)(od_pool *pool, void *context), void *context)
+{
+    odi_lock_acquire(&visit_lock); /* no pool is freed */
+    odi_lock_acquire(&pools_lock);
+    od_pool *first = pools;
+    odi_lock_release(&pools_lock);
+    for (od_pool *pool = first; pool != NULL; pool = pool->next_pool)
+        visit(pool, context);
+    odi_lock_release(&visit_lock);
+}
+
 void odi_pool_delist(od_pool *pool)
 {
     od_pool **link = &pools;
 
+    odi_lock_acquire(&visit_lock);
     odi_lock_acquire(&pools_lock);
     while (*link != pool)
         link = &(*link)->next_pool;
     *link = pool->next_pool;
     odi_lock_release(&pools_lock);
+    odi_lock_release(&visit_lock);
 }

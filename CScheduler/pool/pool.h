@@ -139,6 +139,9 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
 void odi_pool_enlist(od_pool *pool);
 void odi_pool_delist(od_pool *pool);
 
+/* Calls `visit` with each pool. No pool is freed until the last call has returned. */
+void odi_pools_visit(void (*visit)(od_pool *pool, void *context), void *context);
+
 /* Set by gate/: whether the calling thread runs a job of the pool, or a sync in one of its queues. */
 extern bool (*odi_inside_above)(od_pool *pool);
 

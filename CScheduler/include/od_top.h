@@ -1,0 +1,70 @@
+/* od_top.h — a page that shows what the schedulers of a process do, and its reader in another process. */
+#ifndef OD_TOP_H
+#define OD_TOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
+
+/* Publishes the page of this process for its user: a thread renews it five times a second, or more seldom if that
+ * would take 1 % of a CPU. Returns true if the page is published already. Returns false, with a sentence in `message`,
+ * if the system refuses the thread or the memory. A forked child publishes nothing. */
+bool od_top_publish(char *message, size_t capacity);
+
+/* Ends the page. Returns false if no page was published. */
+bool od_top_end(void);
+
+typedef struct od_top_pool {
+    char name[16];
+    uint64_t executed, stolen, steals, parks;
+    uint64_t waiting; /* jobs from external threads that no worker has taken yet */
+    uint64_t timers;
+    uint64_t late_ns; /* how late the earliest timer is */
+    uint32_t workers, active, spares, most_spares;
+} od_top_pool;
+
+typedef struct od_top_worker {
+    uint32_t pool, index;
+    int32_t thread_id;
+    uint32_t doing; /* an od_worker_doing */
+    uint64_t running_ns, waiting_ns, executed;
+    char queue[48], waits_for[48], waits_at[48];
+} od_top_worker;
+
+typedef struct od_top_queue {
+    uint32_t pool;
+    int32_t width;
+    uint32_t suspended, active;
+    uint64_t pending, running;
+    uint64_t busy_ns; /* time since a snapshot found no pending job; no job has waited longer, up to 200 ms */
+    char label[48];
+} od_top_queue;
+
+typedef struct od_top od_top;
+
+typedef struct od_top_view {
+    uint64_t taken_ns;
+    uint32_t pool_count, worker_count, queue_count;
+    uint32_t all_queues; /* the queues with pending jobs; those with the most are in the view */
+    const od_top_pool *pools;
+    const od_top_worker *workers;
+    const od_top_queue *queues;
+} od_top_view;
+
+/* Opens another process's page. Returns NULL, with a sentence in `message`, if there is none. */
+od_top *od_top_open(int process, char *message, size_t capacity);
+
+/* Reads the last snapshot, which stays until the next call. Returns false, with a sentence in `message`, if the
+ * process has ended or writes no snapshots. */
+bool od_top_read(od_top *top, od_top_view *view, char *message, size_t capacity);
+
+/* Frees the reader. */
+void od_top_close(od_top *top);
+
+OD_END_DECLS
+
+#endif
