@@ -162,6 +162,7 @@ let package = Package(
                 "CCommandSystem",
                 .target(name: "CCrypto", condition: command),
                 "CFileReading",
+                "CScheduler",
                 .target(name: "CXXHash", condition: command),
                 "OverdriveBatch",
                 "OverdriveCore",

@@ -26,6 +26,7 @@ struct OverdriveCommand: ParsableCommand {
             BenchCommand.self,
             PreloadCommand.self,
             TraceCommand.self,
+            TopCommand.self,
             AdoptCommand.self,
         ]
     )

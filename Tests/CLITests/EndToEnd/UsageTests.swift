@@ -35,6 +35,7 @@ struct UsageTests {
             ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
             ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"], ["trace", "convert", "/nowhere/t"],
             ["trace", "convert", "/nowhere/t", "-o", "/nowhere/u", "--format", "csv"],
+            ["top"], ["top", "1", "extra"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
