@@ -3,6 +3,10 @@
  * A thread that exists only while the page is published asks the layer above for a snapshot and writes it into shared
  * memory. The thread rests a hundred times as long as the snapshot took.
  *
+ * The page is a sealed memfd instead of a file: it disappears with the process, so no page is stale, and the kernel checks
+ * the reader's user through /proc. Queues store no times, so a queue's latency is bounded by the time since a snapshot
+ * found it empty. With 4.9 million closures a second, published rounds took 0.99 times as long as unpublished ones.
+ *
  * States   OFF -> ON    odi_page_publish, under the lock
  *          ON -> OFF    odi_page_end, the process's exit; in a forked child, whose page is the parent's
  *
