@@ -8,7 +8,7 @@ struct TraceTimeline {
     struct Bar {
         var from: Int, to: Int
         var activity: Activity
-        /// The quarters of the columns that the activity takes: 1 to 4.
+        /// The quarters of the columns that are busy: 1 to 4.
         var share: Int
     }
 
@@ -92,11 +92,13 @@ extension TraceTimeline.Track {
         }
     }
 
-    /// Ends the column: its bar shows what took most of it.
+    /// Ends the column: its bar has the activity that took most of its busy time, and the share of all of them.
     fileprivate mutating func flush() {
         defer { times.removeAll(keepingCapacity: true) }
+        times[.idle] = nil
         guard let most = times.max(by: { $0.value < $1.value }), columnWidth > 0 else { return }
-        let share = min(4, max(1, Int(most.value * 4 / columnWidth)))
+        let busy = times.values.reduce(0, +)
+        let share = min(4, max(1, Int((busy * 4 + columnWidth / 2) / columnWidth)))
         append(TraceTimeline.Bar(from: column, to: column + 1, activity: most.key, share: share))
     }
 
