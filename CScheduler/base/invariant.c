@@ -7,37 +7,72 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef void (*taker)(const char *sentence);
 
+typedef void (*recorder)(const char *sentence, bool fatal);
+
 static odi_atomic(taker) warnings_taker; /* NULL: write to stderr */
+static odi_atomic(recorder) records;     /* NULL: nothing is recorded */
+
+enum { SENTENCE_BYTES = 512 };
 
 /* Writes one line with one system call, so that sentences of several threads do not interleave. Allocates
  * nothing, because memory may be exhausted. */
-static void say(const char *format, va_list arguments)
+static void say(const char *sentence)
 {
-    char line[512] = "overdrive: ";
-    size_t used = strlen(line);
-    int wanted = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
+    char line[SENTENCE_BYTES];
+    int wanted = snprintf(line, sizeof line - 1, "overdrive: %s", sentence);
+    size_t used = (size_t)wanted < sizeof line - 2 ? (size_t)wanted : sizeof line - 2;
 
-    if (wanted > 0)
-        used += (size_t)wanted < sizeof line - used - 1 ? (size_t)wanted
-                                                        : sizeof line - used - 2;
     line[used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, used);
     (void)written; /* stderr is closed: the line is lost */
 }
 
+static void warn(const char *sentence)
+{
+    taker take = odi_load_relaxed(&warnings_taker); /* relaxed: see odi_warn_to */
+
+    if (take == NULL)
+        say(sentence);
+    else
+        take(sentence);
+}
+
+#define FORMAT(sentence, format)                               \
+    char sentence[SENTENCE_BYTES] = "";                        \
+    va_list arguments;                                         \
+    va_start(arguments, format);                               \
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments); \
+    va_end(arguments)
+
 void odi_trap(const char *format, ...)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    say(format, arguments);
-    va_end(arguments);
+    FORMAT(sentence, format);
+    say(sentence);
+    odi_write_recording(sentence, true);
     abort();
+}
+
+void odi_tell(const char *format, ...)
+{
+    FORMAT(sentence, format);
+    say(sentence);
+}
+
+void odi_warn(const char *format, ...)
+{
+    FORMAT(sentence, format);
+    warn(sentence);
+}
+
+void odi_warn_of_hang(const char *format, ...)
+{
+    FORMAT(sentence, format);
+    warn(sentence);
+    odi_write_recording(sentence, false);
 }
 
 void odi_warn_to(void (*take)(const char *sentence))
@@ -45,19 +80,15 @@ void odi_warn_to(void (*take)(const char *sentence))
     odi_store_relaxed(&warnings_taker, take); /* relaxed: the pointer to a function publishes no other data */
 }
 
-void odi_warn(const char *format, ...)
+void odi_recordings_to(void (*record)(const char *sentence, bool fatal))
 {
-    taker take = odi_load_relaxed(&warnings_taker); /* relaxed: see odi_warn_to */
-    va_list arguments;
+    odi_store_relaxed(&records, record); /* relaxed: as above */
+}
 
-    va_start(arguments, format);
-    if (take == NULL) {
-        say(format, arguments);
-    } else {
-        char sentence[512] = "";
+void odi_write_recording(const char *sentence, bool fatal)
+{
+    recorder record = odi_load_relaxed(&records); /* relaxed: as above */
 
-        (void)vsnprintf(sentence, sizeof sentence, format, arguments);
-        take(sentence);
-    }
-    va_end(arguments);
+    if (record != NULL)
+        record(sentence, fatal);
 }

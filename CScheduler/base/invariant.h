@@ -6,6 +6,8 @@
 #ifndef ODI_BASE_INVARIANT_H
 #define ODI_BASE_INVARIANT_H
 
+#include <stdbool.h>
+
 #pragma GCC visibility push(hidden)
 
 /* Prints "overdrive: <sentence>" on stderr in one write and aborts. The sentence names the function and the
@@ -15,6 +17,18 @@ _Noreturn void odi_trap(const char *format, ...) __attribute__((format(printf, 1
 /* Writes "overdrive: <sentence>" to stderr in one write, or passes the sentence to odi_warn_to's function.
  * printf-style. */
 void odi_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* odi_warn for a pool or closures that can make no progress; the recorder writes afterwards. */
+void odi_warn_of_hang(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Writes "overdrive: <sentence>" to stderr, whatever odi_warn_to says. A signal handler may call it. printf-style. */
+void odi_tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Calls `record` after each trap's and hang's sentence is printed. `fatal`: the process ends afterwards. */
+void odi_recordings_to(void (*record)(const char *sentence, bool fatal));
+
+/* Calls that function, if there is one. */
+void odi_write_recording(const char *sentence, bool fatal);
 
 /* Sends later warnings to `take`; NULL sends them to stderr again. */
 void odi_warn_to(void (*take)(const char *sentence));

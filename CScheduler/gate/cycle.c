@@ -137,11 +137,11 @@ ODI_COLD static void warn(odi_cycle_wait *mine)
     name_others(mine, ", which waits for ", others);
     odi_lock_release(&waits_lock);
     if (alone)
-        odi_warn("wait: the work seems to begin only after the closure that waits for it (queue \"%s\"). "
-                 "Wait for it outside of the queue.", held);
+        odi_warn_of_hang("wait: the work seems to begin only after the closure that waits for it (queue \"%s\"). "
+                         "Wait for it outside of the queue.", held);
     else
-        odi_warn("wait: closures seem to wait for each other's work (on \"%s\" for %s, which waits for the first). "
-                 "Wait outside of the queues.", held, others);
+        odi_warn_of_hang("wait: closures seem to wait for each other's work (on \"%s\" for %s, which waits for the "
+                         "first). Wait outside of the queues.", held, others);
 }
 
 /* ---- the list ---- */

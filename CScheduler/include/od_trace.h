@@ -23,6 +23,25 @@ bool od_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char
  * NULL. */
 bool od_trace_stop(od_trace_report *report);
 
+typedef enum od_recording_status {
+    OD_RECORDING_CONVERTED = 0,
+    OD_RECORDING_UNREADABLE = 1,
+    OD_RECORDING_INVALID = 2,
+    OD_RECORDING_UNWRITTEN = 3
+} od_recording_status;
+
+/* Writes a recording into the directory of OVERDRIVE_RECORDER. It has the last events of every thread, and `reason`. Puts the
+ * file's path into `text`. Returns false, with a sentence in `text`, if nothing is recorded or the file cannot be written.
+ * A signal handler may call it. */
+bool od_recording_save(const char *reason, char *text, size_t capacity);
+
+/* Writes a recording if one is kept, and names its file on stderr. Call it before the process ends with this sentence. */
+void od_recording_trapped(const char *sentence);
+
+/* Converts a recording into a new trace file. `message` says why it cannot, or that the recording breaks off; otherwise it is
+ * empty. */
+od_recording_status od_recording_convert(const char *recording, const char *path, char *message, size_t capacity);
+
 OD_END_DECLS
 
 #endif

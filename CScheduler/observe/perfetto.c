@@ -115,14 +115,20 @@ static void clock_at(odi_perfetto *out, uint32_t id, uint64_t ns)
     close_message(out, clock);
 }
 
-void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, uint64_t monotonic_ns)
+odi_perfetto_times odi_perfetto_times_at(uint64_t monotonic_ns)
 {
     uint64_t later = time_of(CLOCK_MONOTONIC) - monotonic_ns;
+
+    return (odi_perfetto_times){monotonic_ns, time_of(CLOCK_BOOTTIME) - later, time_of(CLOCK_REALTIME) - later};
+}
+
+void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, odi_perfetto_times times)
+{
     size_t packet = open_packet(out, sequence), snapshot = open_message(out, CLOCK_SNAPSHOT);
 
-    clock_at(out, MONOTONIC, monotonic_ns);
-    clock_at(out, BOOTTIME, time_of(CLOCK_BOOTTIME) - later);
-    clock_at(out, REALTIME, time_of(CLOCK_REALTIME) - later);
+    clock_at(out, MONOTONIC, times.monotonic);
+    clock_at(out, BOOTTIME, times.boottime);
+    clock_at(out, REALTIME, times.realtime);
     number(out, PRIMARY_CLOCK, MONOTONIC);
     close_message(out, snapshot);
     close_message(out, packet);

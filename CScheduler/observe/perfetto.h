@@ -39,8 +39,15 @@ typedef struct {
 
 void odi_perfetto_flush(odi_perfetto *out);
 
-/* Time zero of the other clocks at `monotonic_ns`, and which one is the trace's. */
-void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, uint64_t monotonic_ns);
+/* The clocks at one moment, in nanoseconds. */
+typedef struct {
+    uint64_t monotonic, boottime, realtime;
+} odi_perfetto_times;
+
+odi_perfetto_times odi_perfetto_times_at(uint64_t monotonic_ns);
+
+/* What the clocks were at one moment, and which one is the trace's. */
+void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, odi_perfetto_times times);
 void odi_perfetto_process(odi_perfetto *out, uint32_t sequence, uint64_t track, int pid, const char *name);
 void odi_perfetto_thread(odi_perfetto *out, uint32_t sequence, uint64_t track, uint64_t process, int pid, int tid,
                          const char *name);

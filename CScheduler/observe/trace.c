@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/invariant.h"
 #include "observe/trace_writer.h"
@@ -14,7 +13,7 @@
 #include "os/pages.h"
 #include "os/thread.h"
 
-enum { MOST_THREADS = 1024, WRITER_STACK = 256 * 1024 };
+enum { MOST_THREADS = 1024, SPARED_RINGS = 64, WRITER_STACK = 256 * 1024 };
 #define INTERVAL_NS (10 * ODI_MILLISECOND)
 #define SLOT_BYTES (ODI_TRACE_RING_EVENTS * sizeof(odi_trace_slot))
 
@@ -36,12 +35,17 @@ static odi_trace_writer writer;        /* the writing thread's, once it runs */
 static odi_atomic(bool) uses_ticks;    /* written before the first event is wanted */
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
-static odi_trace_thread *threads; /* under the registry's lock, both */
+/* Under the registry's lock. */
+static odi_trace_thread *threads;
 static int thread_count;
+static bool keeps;       /* constant once a pool exists */
+static bool draining;    /* a writing thread takes the rings of threads that have left */
+static int64_t keep_ns;
 
 static _Thread_local odi_trace_thread *mine __attribute__((tls_model("initial-exec")));
 static odi_atomic(uint32_t) trace_number;
 static _Thread_local uint32_t refused_in __attribute__((tls_model("initial-exec")));
+static pthread_once_t key_made = PTHREAD_ONCE_INIT;
 static pthread_key_t at_thread_end;
 static bool has_key;
 
@@ -54,7 +58,24 @@ static void leave(void *raw)
     mine = NULL;
     pthread_mutex_lock(&registry);
     thread->use = ODI_TRACE_LEFT;
+    thread->left_ns = odi_clock_coarse();
     pthread_mutex_unlock(&registry);
+}
+
+/* Of the rings of threads that have left, the oldest one: if its events are too old to be recorded, or if there are many
+ * rings. Registry locked. */
+static odi_trace_thread *oldest_kept(void)
+{
+    odi_trace_thread *oldest = NULL;
+
+    if (!keeps || draining)
+        return NULL;
+    for (odi_trace_thread *each = threads; each != NULL; each = each->next) {
+        if (each->use == ODI_TRACE_LEFT && (oldest == NULL || each->left_ns < oldest->left_ns))
+            oldest = each;
+    }
+    bool old = oldest != NULL && odi_clock_coarse() - oldest->left_ns > keep_ns;
+    return old || thread_count >= SPARED_RINGS ? oldest : NULL;
 }
 
 static odi_trace_thread *make_thread(void)
@@ -75,6 +96,8 @@ static odi_trace_thread *take_ring(void)
     odi_trace_thread *thread = threads;
     while (thread != NULL && thread->use != ODI_TRACE_FREE)
         thread = thread->next;
+    if (thread == NULL)
+        thread = oldest_kept();
     if (thread == NULL && thread_count < MOST_THREADS && (thread = make_thread()) != NULL) {
         thread->next = threads;
         threads = thread;
@@ -83,6 +106,7 @@ static odi_trace_thread *take_ring(void)
     if (thread != NULL) {
         thread->use = ODI_TRACE_USED;
         thread->tid = odi_thread_id();
+        thread->first = odi_load_relaxed(&thread->ring.head); /* relaxed: the lock orders it after the last owner's events */
         (void)pthread_getname_np(pthread_self(), thread->name, sizeof thread->name);
     }
     pthread_mutex_unlock(&registry);
@@ -164,13 +188,16 @@ static bool goes_on(void)
     return !odi_load_relaxed(&stopping) && !odi_trace_writer_is_full(&writer) && odi_clock_now() < until_ns; /* relaxed: a hint */
 }
 
-/* The threads that run keep their rings; those of others keep no memory. */
-static void clear_rings(void)
+/* The threads that run keep their rings; those of others keep no memory, unless they are kept. */
+static void clear_rings(bool drains)
 {
     pthread_mutex_lock(&registry);
+    draining = drains;
     for (odi_trace_thread *each = threads; each != NULL; each = each->next) {
-        if (each->use == ODI_TRACE_LEFT)
+        if (each->use == ODI_TRACE_LEFT && !keeps)
             each->use = ODI_TRACE_FREE;
+        if (keeps)
+            each->from = odi_load_relaxed(&each->ring.head); /* relaxed: a hint; events before the trace are left out */
         free(each->copies);
         each->copies = NULL;
         each->count = each->at = 0;
@@ -182,7 +209,7 @@ static void clear_rings(void)
 
 static void finish(void)
 {
-    odi_store_relaxed(&odi_trace_wanted, false); /* relaxed: a hint */
+    odi_store_relaxed(&odi_trace_wanted, keeps); /* relaxed: a hint */
     drain(true);
     writer.lost += odi_load_relaxed(&refused); /* relaxed: a counter */
     pthread_mutex_lock(&registry);
@@ -192,7 +219,7 @@ static void finish(void)
     if (writer.out.error != 0)
         odi_warn("trace: cannot write the file (%s). Free space, or limit the size: FILE:64M.", strerror(writer.out.error));
     odi_trace_names_end();
-    clear_rings();
+    clear_rings(false);
     pthread_mutex_lock(&control);
     last_sums = (odi_trace_sums){writer.events, writer.lost, writer.out.bytes};
     running = false;
@@ -233,7 +260,6 @@ static bool refuse(char *message, size_t capacity, const char *problem, const ch
 /* Control lock held, no trace runs. */
 static bool open_trace(const char *path, uint64_t most_bytes, char *message, size_t capacity)
 {
-    static pthread_once_t made = PTHREAD_ONCE_INIT;
     int error, file = odi_file_create(path, &error);
     char value[512];
 
@@ -241,19 +267,22 @@ static bool open_trace(const char *path, uint64_t most_bytes, char *message, siz
         snprintf(value, sizeof value, "%s: %s", path, strerror(error));
         return refuse(message, capacity, "cannot create the file", value, "Name a new file in a folder that you may write to.");
     }
-    pthread_once(&made, make_key);
-    clear_rings(); /* of threads that have left since the last trace */
-    bool ticks = odi_clock_ticks_are_steady();
+    pthread_once(&key_made, make_key);
+    clear_rings(true); /* of threads that have left since the last trace */
+    bool ticks = keeps ? odi_load_relaxed(&uses_ticks) : odi_clock_ticks_are_steady(); /* relaxed: this lock's */
     odi_store_relaxed(&uses_ticks, ticks); /* relaxed, all: the trace is not wanted yet */
     odi_store_relaxed(&stopping, false);
     odi_store_relaxed(&refused, 0);
     odi_add_relaxed(&trace_number, 1);
-    bool begun = odi_trace_names_begin() && odi_trace_writer_begin(&writer, file, ticks, odi_trace_time(ticks), most_bytes);
-    if (!begun) {
-        odi_trace_names_end();
+    odi_trace_origin origin = odi_trace_origin_now(ticks);
+    bool named = odi_trace_names_begin(false);
+    if (!named || !odi_trace_writer_begin(&writer, file, &origin, most_bytes)) {
+        if (named)
+            odi_trace_names_end();
+        clear_rings(false);
         odi_file_close(file);
         odi_file_remove(path);
-        return refuse(message, capacity, "cannot begin", "out of memory", "Raise the limit of memory.");
+        return refuse(message, capacity, "cannot begin", "out of memory, or a recording is being converted", "Try again later.");
     }
     return true;
 }
@@ -267,7 +296,8 @@ static bool start_thread(const char *path, char *message, size_t capacity)
     int error = odi_thread_start(write_trace, NULL, WRITER_STACK, "od-trace");
     if (error == 0)
         return true;
-    odi_store_relaxed(&odi_trace_wanted, false); /* relaxed: a hint */
+    odi_store_relaxed(&odi_trace_wanted, keeps); /* relaxed: a hint */
+    clear_rings(false);
     running = false;
     odi_file_close(writer.out.file);
     odi_file_remove(path);
@@ -313,63 +343,38 @@ __attribute__((destructor)) static void end_at_exit(void)
     (void)odi_trace_stop(NULL);
 }
 
-/* ---- the variable ---- */
+/* ---- the recorder ---- */
 
-/* FILE, with the process's number for %p. False: it is too long. */
-static bool expand(const char *from, size_t length, char *to, size_t capacity)
+bool odi_trace_keep(int64_t most_ns, bool ticks)
 {
-    size_t used = 0;
-
-    for (size_t i = 0; i < length && used + 24 < capacity; i++) {
-        if (from[i] == '%' && i + 1 < length && from[i + 1] == 'p') {
-            used += (size_t)snprintf(to + used, capacity - used, "%d", getpid());
-            i++;
-        } else {
-            to[used++] = from[i];
-        }
+    pthread_mutex_lock(&control);
+    pthread_once(&key_made, make_key);
+    odi_store_relaxed(&uses_ticks, ticks); /* relaxed, both: no event is wanted yet */
+    odi_add_relaxed(&trace_number, 1);
+    bool begun = odi_trace_names_begin(true);
+    if (begun) {
+        pthread_mutex_lock(&registry);
+        keep_ns = most_ns;
+        keeps = true;
+        pthread_mutex_unlock(&registry);
+        odi_store_relaxed(&odi_trace_wanted, true); /* relaxed: a hint. Before the names: a queue of this moment has one. */
+        if (odi_trace_name_all_above != NULL)
+            odi_trace_name_all_above();
     }
-    to[used] = '\0';
-    return used + 24 < capacity;
+    pthread_mutex_unlock(&control);
+    return begun;
 }
 
-/* The limit behind the last colon, if it is one: digits, then s, K, M or G. */
-static size_t read_limit(const char *value, int64_t *most_ns, uint64_t *bytes)
+bool odi_trace_visit_kept(void (*visit)(odi_trace_thread *thread, void *raw), void *raw)
 {
-    const char *colon = strrchr(value, ':');
-    char *unit;
-
-    if (colon == NULL || colon[1] < '0' || colon[1] > '9' || strchr(colon, '/') != NULL)
-        return strlen(value);
-    unsigned long long number = strtoull(colon + 1, &unit, 10);
-    const char *known = *unit != '\0' && unit[1] == '\0' ? strchr("sKMG", *unit) : NULL;
-    if (known == NULL || number == 0 || number > 1000000000)
-        return 0;
-    if (*known == 's')
-        *most_ns = (int64_t)number * ODI_SECOND;
-    else
-        *bytes = (uint64_t)number << (*known == 'K' ? 10 : *known == 'M' ? 20 : 30);
-    return (size_t)(colon - value);
-}
-
-static void read_environment(void)
-{
-    const char *value = secure_getenv("OVERDRIVE_TRACE");
-    char path[4096], message[1024] = "the value is no FILE, FILE:10s or FILE:64M. Write a limit with its unit.";
-    int64_t most_ns = 0;
-    uint64_t bytes = 0;
-
-    if (value == NULL || *value == '\0')
-        return;
-    size_t length = read_limit(value, &most_ns, &bytes);
-    if (length == 0 || !expand(value, length, path, sizeof path) || !odi_trace_start(path, most_ns, bytes, message, sizeof message))
-        odi_warn("OVERDRIVE_TRACE: %s Nothing is traced (%s).", message, value);
-}
-
-void odi_trace_from_environment(void)
-{
-    static pthread_once_t read = PTHREAD_ONCE_INIT;
-
-    pthread_once(&read, read_environment);
+    if (!odi_thread_lock_in_time(&registry))
+        return false;
+    for (odi_trace_thread *each = threads; each != NULL; each = each->next) {
+        if (each->use != ODI_TRACE_FREE)
+            visit(each, raw);
+    }
+    pthread_mutex_unlock(&registry);
+    return true;
 }
 
 /* ---- forked children ---- */
@@ -398,7 +403,7 @@ static void after_in_child(void)
         odi_file_close(writer.out.file);
     if (mine != NULL && has_key)
         (void)pthread_setspecific(at_thread_end, NULL);
-    running = false;
+    running = keeps = draining = false;
     refused_in = 0;
     threads = mine = NULL;
     thread_count = 0;

@@ -11,6 +11,8 @@
  *          ENDING -> OFF    the writing thread has closed the file
  *          any -> OFF       in a forked child, whose file is the parent's
  *
+ * With odi_trace_keep, threads write events in every state, and recorder.c copies the rings.
+ *
  * Owns     the rings and the writing thread.
  * Never    knows queues or jobs beyond addresses and numbers.
  * Threads  odi_trace, odi_trace_name: anyone. start, stop: anyone, not under a lock.
@@ -31,6 +33,8 @@
 
 #pragma GCC visibility push(hidden)
 
+struct odi_trace_thread;
+
 /* Writes an event of the calling thread. `object`: a queue, or what the kind says. `word`: likewise. */
 ODI_COLD void odi_trace(odi_trace_kind kind, uint32_t band, const void *object, uint64_t word);
 
@@ -50,7 +54,15 @@ bool odi_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, cha
 /* Ends the trace and returns once the file is closed. False: there was none. */
 bool odi_trace_stop(odi_trace_sums *sums);
 
-/* As OVERDRIVE_TRACE says, once in a process. A value that cannot be used is told as a warning. */
+/* From now on events are kept in the rings without a trace too, for the recorder. A thread's ring is reused `most_ns`
+ * after its end. False: memory is short. Call once, before any trace. */
+bool odi_trace_keep(int64_t most_ns, bool ticks);
+
+/* Calls `visit` with each ring that has events which no trace has taken. A signal handler may call it. False: another
+ * thread has the lock for too long. */
+bool odi_trace_visit_kept(void (*visit)(struct odi_trace_thread *thread, void *raw), void *raw);
+
+/* As OVERDRIVE_RECORDER and OVERDRIVE_TRACE say, once in a process. A value that cannot be used is told as a warning. */
 void odi_trace_from_environment(void);
 
 #pragma GCC visibility pop

@@ -6,25 +6,21 @@
 
 #include "base/atomic.h"
 #include "os/pages.h"
+#include "os/thread.h"
 
-enum { TEXT_HEADS = 8192, OBJECT_HEADS = 65536 };
-
-typedef struct {
-    const void *object;
-    uint64_t since;
-    uint32_t text, before; /* of the same head; 0: none */
-} name;
+enum { TEXT_HEADS = 8192, OBJECT_HEADS = 65536, NAMES_KEPT = 16 };
 
 typedef struct {
     uint32_t texts, names; /* so many are in use */
     uint32_t text_heads[TEXT_HEADS], object_heads[OBJECT_HEADS]; /* number + 1 */
     uint32_t text_before[ODI_TRACE_TEXTS];
     char text[ODI_TRACE_TEXTS][ODI_TRACE_TEXT_BYTES];
-    name name[ODI_TRACE_OBJECTS + 1]; /* from 1 on */
+    odi_trace_name_entry name[ODI_TRACE_OBJECTS + 1]; /* from 1 on */
 } tables;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tables *all; /* under the lock */
+static tables *all; /* under the lock, both */
+static bool kept;
 static odi_atomic(uint32_t) version;
 
 /* ---- texts ---- */
@@ -45,23 +41,28 @@ static size_t character(const unsigned char *text)
     return overlong || beyond ? 0 : bytes;
 }
 
-static void clean(const char *from, char *to)
+static void clean(const char *from, char *to, size_t capacity)
 {
     size_t used = 0;
 
     while (*from != '\0') {
         size_t bytes = character((const unsigned char *)from), room = bytes > 0 ? bytes : 1;
 
-        if (used + room >= ODI_TRACE_TEXT_BYTES)
+        if (used + room >= capacity)
             break;
         if (bytes > 0)
-            memcpy(to + used, from, bytes);
+            memmove(to + used, from, bytes);
         else
             to[used] = '?';
         used += room;
         from += room;
     }
     to[used] = '\0';
+}
+
+void odi_trace_clean(char *text)
+{
+    clean(text, text, SIZE_MAX);
 }
 
 static uint32_t hash_of_text(const char *text)
@@ -78,7 +79,7 @@ static uint32_t intern(const char *raw)
 {
     char text[ODI_TRACE_TEXT_BYTES];
 
-    clean(raw, text);
+    clean(raw, text, sizeof text);
     uint32_t *head = &all->text_heads[hash_of_text(text)];
     for (uint32_t each = *head; each != 0; each = all->text_before[each - 1]) {
         if (strcmp(all->text[each - 1], text) == 0)
@@ -117,13 +118,41 @@ static uint32_t *head_of(const void *object)
     return &all->object_heads[hash >> 48];
 }
 
+/* The object's oldest name, out of its list, if NAMES_KEPT of them are kept. Otherwise a new one. 0: there is no room. */
+static uint32_t take_name(const void *object)
+{
+    uint32_t *oldest = NULL, count = 0;
+
+    for (uint32_t *each = head_of(object); kept && *each != 0; each = &all->name[*each].before) {
+        oldest = all->name[*each].object == object ? each : oldest;
+        count += all->name[*each].object == object;
+    }
+    if (count < NAMES_KEPT)
+        return all->names < ODI_TRACE_OBJECTS ? ++all->names : 0;
+    uint32_t number = *oldest;
+    *oldest = all->name[number].before;
+    return number;
+}
+
+/* Whether the object's last name is this one already, as of queues that follow each other. */
+static bool has_text(const void *object, uint32_t text)
+{
+    uint32_t each = *head_of(object);
+
+    while (each != 0 && all->name[each].object != object)
+        each = all->name[each].before;
+    return each != 0 && all->name[each].text == text;
+}
+
 void odi_trace_names_set(const void *object, uint64_t ticks, const char *label)
 {
     pthread_mutex_lock(&lock);
-    if (all != NULL && all->names < ODI_TRACE_OBJECTS) {
-        uint32_t *head = head_of(object), number = ++all->names;
+    uint32_t text = all != NULL ? intern(label) : ODI_TRACE_OTHER;
+    uint32_t number = all != NULL && !has_text(object, text) ? take_name(object) : 0;
+    if (number != 0) {
+        uint32_t *head = head_of(object);
 
-        all->name[number] = (name){object, ticks, intern(label), *head};
+        all->name[number] = (odi_trace_name_entry){object, ticks, text, *head};
         *head = number;
         odi_add_relaxed(&version, 1); /* relaxed: the object's events carry it (V1) */
     }
@@ -157,25 +186,39 @@ uint32_t odi_trace_names_of(const void *object, uint64_t ticks, uint64_t *until)
 
 /* ---- a trace's beginning and end ---- */
 
-bool odi_trace_names_begin(void)
+bool odi_trace_names_begin(bool keeps)
 {
-    tables *made = odi_pages_reserve(sizeof *made);
-
-    if (made == NULL)
-        return false;
     pthread_mutex_lock(&lock);
-    all = made;
-    (void)intern("other");
+    bool ready = all != NULL && kept && !keeps;
+    if (all == NULL && (all = odi_pages_reserve(sizeof *all)) != NULL) {
+        kept = keeps;
+        (void)intern("other");
+        ready = true;
+    }
     pthread_mutex_unlock(&lock);
-    return true;
+    return ready;
 }
 
 void odi_trace_names_end(void)
 {
     pthread_mutex_lock(&lock);
-    odi_pages_free_reserved(all, sizeof(tables));
-    all = NULL;
+    if (!kept) {
+        odi_pages_free_reserved(all, sizeof(tables));
+        all = NULL;
+    }
     pthread_mutex_unlock(&lock);
+}
+
+bool odi_trace_names_try_view(odi_trace_names_view *view)
+{
+    if (!odi_thread_lock_in_time(&lock))
+        return false;
+    if (all == NULL) {
+        pthread_mutex_unlock(&lock);
+        return false;
+    }
+    *view = (odi_trace_names_view){(const char(*)[ODI_TRACE_TEXT_BYTES])all->text, all->name + 1, all->texts, all->names};
+    return true;
 }
 
 /* ---- around a fork ---- */
@@ -192,6 +235,7 @@ void odi_trace_names_unlock(void)
 
 void odi_trace_names_forked(void)
 {
+    kept = false;
     odi_pages_free_reserved(all, sizeof(tables));
     all = NULL;
     pthread_mutex_unlock(&lock);

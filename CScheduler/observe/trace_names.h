@@ -14,6 +14,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* An object's name from a time on. */
+typedef struct {
+    const void *object;
+    uint64_t since;
+    uint32_t text, before; /* of the same head; 0: none */
+} odi_trace_name_entry;
+
 enum {
     ODI_TRACE_TEXT_BYTES = 96,
     ODI_TRACE_TEXTS = 4096,
@@ -21,12 +28,26 @@ enum {
     ODI_TRACE_OTHER = 0 /* the number of the text for what has no room */
 };
 
-/* False: memory is short. */
-bool odi_trace_names_begin(void);
+/* `kept`: later ends keep the names, and an object keeps its last 16. False: memory is short, or names that are not kept
+ * are in use. */
+bool odi_trace_names_begin(bool kept);
 void odi_trace_names_end(void);
+
+/* The tables as they are, for a file. */
+typedef struct {
+    const char (*text)[ODI_TRACE_TEXT_BYTES];
+    const odi_trace_name_entry *name;
+    uint32_t texts, names;
+} odi_trace_names_view;
+
+/* Takes the lock without waiting long; a signal handler may call it. False: it has not the lock, or there are no names.
+ * odi_trace_names_unlock follows. */
+bool odi_trace_names_try_view(odi_trace_names_view *view);
 
 /* The number of a text. Control characters and broken UTF-8 become question marks; a long text is cut. */
 uint32_t odi_trace_text(const char *text);
+/* Makes such a text of another one, whatever its length. */
+void odi_trace_clean(char *text);
 /* Copies the text of that number. */
 void odi_trace_copy_text(uint32_t number, char text[ODI_TRACE_TEXT_BYTES]);
 

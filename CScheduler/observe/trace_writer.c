@@ -9,7 +9,9 @@
 #include "os/clock.h"
 #include "os/file.h"
 
-/* The sequence of what is no thread's. */
+/* Names that are interned on the sequence of what is no thread's. */
+enum { END_NAME = 1, NOTE_NAME };
+/* That sequence, and categories. */
 enum { OWN_SEQUENCE = 1, BANDS = 5, SCHEDULER = BANDS + 1, CATEGORIES };
 
 static const char *const category_names[CATEGORIES + 1] = {
@@ -23,8 +25,8 @@ uint64_t odi_trace_time(bool ticks)
     return ticks ? odi_clock_ticks() : (uint64_t)odi_clock_now();
 }
 
-/* Both clocks at one moment: the closest of three readings, as the thread may lose its CPU in between. */
-static void read_both(bool ticks, uint64_t *tick, int64_t *ns)
+/* Takes the closest of three readings, because the thread may lose its CPU in between. */
+void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns)
 {
     uint64_t closest = UINT64_MAX;
 
@@ -55,7 +57,9 @@ static void measure(odi_trace_writer *writer)
     uint64_t tick;
     int64_t ns;
 
-    read_both(writer->ticks, &tick, &ns);
+    if (writer->recorded)
+        return;
+    odi_trace_read_clocks(writer->ticks, &tick, &ns);
     if (tick > writer->tick && ns > writer->ns)
         writer->ns_per_tick = (double)(ns - writer->ns) / (double)(tick - writer->tick);
     /* Times before are reckoned back from here: those of two passes may differ by what a reading is off. */
@@ -430,37 +434,64 @@ bool odi_trace_writer_is_full(const odi_trace_writer *writer)
     return out->error != 0 || (writer->most_bytes != 0 && out->bytes + out->used >= writer->most_bytes);
 }
 
-bool odi_trace_writer_begin(odi_trace_writer *writer, int file, bool ticks, uint64_t begun, uint64_t most_bytes)
+odi_trace_origin odi_trace_origin_now(bool ticks)
+{
+    odi_trace_origin origin = {.program = program_invocation_short_name, .pid = getpid(), .ticks = ticks};
+
+    origin.begun = odi_trace_time(ticks);
+    odi_trace_read_clocks(ticks, &origin.tick, &origin.ns);
+    origin.times = odi_perfetto_times_at((uint64_t)origin.ns);
+    return origin;
+}
+
+bool odi_trace_writer_begin(odi_trace_writer *writer, int file, const odi_trace_origin *origin, uint64_t most_bytes)
 {
     *writer = (odi_trace_writer){
         .out = {.file = file, .buffer = malloc(ODI_PERFETTO_BUFFER)},
-        .pid = getpid(),
+        .pid = origin->pid,
         .sequences = OWN_SEQUENCE,
-        .ticks = ticks,
-        .begun = begun,
+        .ticks = origin->ticks,
+        .recorded = origin->recorded,
+        .begun = origin->begun,
+        .tick = origin->tick,
+        .ns = origin->ns,
+        .ns_per_tick = origin->ns_per_tick,
         .most_bytes = most_bytes,
     };
     if (writer->out.buffer == NULL)
         return false;
     writer->plain_submit = odi_trace_text("submit");
     writer->plain_job = odi_trace_text("no queue");
-    read_both(ticks, &writer->tick, &writer->ns);
     writer->process = mixed((uint64_t)writer->pid, (uint64_t)writer->ns);
-    odi_perfetto_clocks(&writer->out, OWN_SEQUENCE, (uint64_t)writer->ns);
-    odi_perfetto_process(&writer->out, OWN_SEQUENCE, writer->process, writer->pid, program_invocation_short_name);
+    odi_perfetto_clocks(&writer->out, OWN_SEQUENCE, origin->times);
+    odi_perfetto_process(&writer->out, OWN_SEQUENCE, writer->process, writer->pid, origin->program);
     odi_perfetto_sequence(&writer->out, OWN_SEQUENCE, writer->process, true, false);
     odi_perfetto_flush(&writer->out);
     return true;
 }
 
+static int64_t now_of(const odi_trace_writer *writer)
+{
+    return writer->recorded ? writer->ns : odi_clock_now();
+}
+
+void odi_trace_writer_note(odi_trace_writer *writer, const char *text)
+{
+    odi_perfetto_event note = {
+        .sequence = OWN_SEQUENCE, .ns = (uint64_t)now_of(writer), .type = ODI_PERFETTO_INSTANT, .name = NOTE_NAME};
+
+    odi_perfetto_name(&writer->out, OWN_SEQUENCE, NOTE_NAME, text);
+    odi_perfetto_event_write(&writer->out, &note);
+}
+
 void odi_trace_writer_end(odi_trace_writer *writer, odi_trace_thread *first)
 {
-    int64_t now = odi_clock_now();
+    int64_t now = now_of(writer);
     odi_perfetto_event end = {
         .sequence = OWN_SEQUENCE,
         .ns = (uint64_t)now,
         .type = ODI_PERFETTO_INSTANT,
-        .name = 1,
+        .name = END_NAME,
         .notes = {"submitted", "started", "lost", "arrows left out", "closed", "unmatched"},
     };
 
@@ -472,7 +503,7 @@ void odi_trace_writer_end(odi_trace_writer *writer, odi_trace_thread *first)
     uint64_t numbers[] = {writer->submitted, writer->started, writer->lost, writer->flows.left_out, writer->closed,
                           writer->unmatched};
     memcpy(end.numbers, numbers, sizeof numbers);
-    odi_perfetto_name(&writer->out, OWN_SEQUENCE, 1, "trace ends");
+    odi_perfetto_name(&writer->out, OWN_SEQUENCE, END_NAME, "trace ends");
     odi_perfetto_event_write(&writer->out, &end);
     odi_perfetto_flush(&writer->out);
     int file = writer->out.file;

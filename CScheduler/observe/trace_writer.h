@@ -39,7 +39,22 @@ struct odi_trace_thread {
     uint32_t depth; /* of open slices; those beyond ODI_TRACE_DEEPEST are not kept */
     uint64_t open[ODI_TRACE_DEEPEST];
     uint64_t texts[ODI_TRACE_TEXTS / 64], categories; /* interned on the sequence */
+    /* Of kept rings (odi_trace_keep), under the registry's lock: the use's first event, and the time of its end. */
+    uint64_t first;
+    int64_t left_ns;
 };
+
+/* The process that a file is of, and the clock of its events. */
+typedef struct {
+    const char *program;
+    int pid;
+    bool ticks;    /* times are odi_clock_ticks, or nanoseconds */
+    bool recorded; /* the clock is known for all of the file, and is not read again */
+    uint64_t begun, tick; /* the trace's beginning; a moment */
+    int64_t ns;           /* the moment in nanoseconds */
+    double ns_per_tick;   /* 0: not known yet */
+    odi_perfetto_times times;
+} odi_trace_origin;
 
 /* Texts of a queue that was met lately. */
 typedef struct {
@@ -56,7 +71,7 @@ typedef struct {
     uint64_t process;    /* the process's track */
     int pid;
     uint32_t sequences;
-    bool ticks;                  /* times are odi_clock_ticks, or nanoseconds */
+    bool ticks, recorded;        /* as odi_trace_origin has them */
     uint64_t begun, tick, horizon; /* the trace's beginning; of the last measurement; of this pass */
     int64_t ns;                  /* the same in nanoseconds */
     double ns_per_tick;
@@ -69,8 +84,13 @@ typedef struct {
 /* The time, as events have it. */
 uint64_t odi_trace_time(bool ticks);
 
+/* Reads the clock of events and the monotonic one at one moment. */
+void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns);
+/* This process, now. */
+odi_trace_origin odi_trace_origin_now(bool ticks);
+
 /* `most_bytes`: 0 is no limit. False: memory is short. */
-bool odi_trace_writer_begin(odi_trace_writer *writer, int file, bool ticks, uint64_t begun, uint64_t most_bytes);
+bool odi_trace_writer_begin(odi_trace_writer *writer, int file, const odi_trace_origin *origin, uint64_t most_bytes);
 /* The file takes no more events: it has its limit, or a write has failed. */
 bool odi_trace_writer_is_full(const odi_trace_writer *writer);
 /* A ring that takes part in the next pass. False: memory is short, and it does not. */
@@ -79,6 +99,8 @@ bool odi_trace_writer_add(odi_trace_writer *writer, odi_trace_thread *thread);
 void odi_trace_writer_pass(odi_trace_writer *writer, bool last);
 /* The thread has ended, and its events have been written. */
 void odi_trace_writer_leave(odi_trace_writer *writer, odi_trace_thread *thread);
+/* Writes a text that is no thread's, once. */
+void odi_trace_writer_note(odi_trace_writer *writer, const char *text);
 /* Closes what is open on the rings from `first` on, and the file. */
 void odi_trace_writer_end(odi_trace_writer *writer, odi_trace_thread *first);
 

@@ -14,6 +14,13 @@ int odi_file_write(int file, const void *bytes, size_t count);
 
 void odi_file_close(int file);
 
+/* Maps a whole file, private to the process and writable. NULL: *error is the errno value, or 0 if the file is empty. */
+void *odi_file_map(const char *path, size_t *bytes, int *error);
+void odi_file_unmap(void *start, size_t bytes);
+
+/* Writes the absolute path of a folder that the process may write to. 0 or an errno value. */
+int odi_file_folder(const char *path, char *absolute, size_t capacity);
+
 /* Removes a file that odi_file_create has created. */
 void odi_file_remove(const char *path);
 

@@ -180,6 +180,18 @@ int od_thread_cpu(void)
     return sched_getcpu();
 }
 
+bool odi_thread_lock_in_time(pthread_mutex_t *lock)
+{
+    enum { LOCK_ROUNDS = 1000 };
+    bool taken = pthread_mutex_trylock(lock) == 0;
+
+    for (int round = 0; !taken && round < LOCK_ROUNDS; round++) {
+        odi_clock_sleep(ODI_MILLISECOND);
+        taken = pthread_mutex_trylock(lock) == 0;
+    }
+    return taken;
+}
+
 void odi_thread_yield(void)
 {
     sched_yield();

@@ -5,6 +5,8 @@
 #ifndef ODI_OS_THREAD_H
 #define ODI_OS_THREAD_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +47,9 @@ int odi_thread_sleeps(int id);
 
 /* Lets another thread run. */
 void odi_thread_yield(void);
+
+/* Takes the lock if it becomes free within about a second. A signal handler may call it. */
+bool odi_thread_lock_in_time(pthread_mutex_t *lock);
 
 /* Yields between two checks for another thread that needs a few more steps. From a certain `round` on the
  * caller sleeps briefly. A yield does not let threads of lower priority run, and the awaited thread may be

@@ -110,9 +110,9 @@ ODI_COLD static void say_that_it_stands_still(odi_team *team, int threads)
 
     if (odi_describe_waits_above != NULL)
         odi_describe_waits_above(team->pool, who, sizeof who);
-    odi_warn("pool \"%s\" is stuck: closures are pending, but every thread waits (%d threads, %d spares at most). Raise "
-             "spareWorkers, or OVERDRIVE_SPARES for the shared scheduler%s.",
-             team->name, threads, team->spare_cap, who);
+    odi_warn_of_hang("pool \"%s\" is stuck: closures are pending, but every thread waits (%d threads, %d spares at most). "
+                     "Raise spareWorkers, or OVERDRIVE_SPARES for the shared scheduler%s.",
+                     team->name, threads, team->spare_cap, who);
 }
 
 /* Warns if for a second all threads of the pool have waited while work was pending. No more threads can

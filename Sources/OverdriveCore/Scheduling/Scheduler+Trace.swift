@@ -38,7 +38,31 @@ extension Scheduler {
         od_trace_stop(nil)
     }
 
-    /// Why a trace could not begin.
+    /// Writes the last seconds of every scheduler of the process, which the recorder keeps, into a file.
+    ///
+    ///     let file = try Scheduler.saveRecording("request 4711 took 12 s")
+    ///     // overdrive trace convert /var/tmp/overdrive-812-1.odrec
+    ///
+    /// The environment variable `OVERDRIVE_RECORDER` names a directory and turns the recorder on. See <doc:DiagnosingAHang>.
+    ///
+    /// - Parameter reason: One sentence that the file keeps.
+    /// - Returns: The path of the new file.
+    /// - Throws: ``TraceError`` if nothing is recorded, or the file cannot be written.
+    /// - Ordering: Events before this call are in the file.
+    /// - Threading: Any thread. A forked child records nothing.
+    /// - Cost: Writes up to 512 KiB for each thread. Threads that start or end wait for it.
+    @discardableResult
+    public static func saveRecording(_ reason: String = "Scheduler.saveRecording") throws(TraceError) -> String {
+        let (saved, text) = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_200) { room -> (Bool, String) in
+            guard let start = room.baseAddress else { return (false, "") }
+            unsafe start.initialize(repeating: 0, count: room.count)
+            return unsafe (od_recording_save(reason, start, room.count), String(cString: start))
+        }
+        guard saved else { throw TraceError(description: "Scheduler.saveRecording(_:): " + text) }
+        return text
+    }
+
+    /// Why a trace could not begin, or a recording could not be written.
     public struct TraceError: Error, Equatable, CustomStringConvertible {
         /// One sentence with the call, the problem and a remedy.
         public let description: String

@@ -57,5 +57,6 @@ private func write(_ sentence: String) {
 /// this also prints in release builds.
 package func trap(_ sentence: String) -> Never {
     write(sentence)
+    unsafe od_recording_trapped(sentence)
     abort()
 }

@@ -60,7 +60,8 @@ enum TraceInput {
             throw ExitCode(ExitStatus.noInput.rawValue)
         }
         let size = Int(status.st_size)
-        let start = size > 0 ? mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED
+        guard size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
         guard let start, start != MAP_FAILED else { throw refuse(path, for: command) }
         return UnsafeRawBufferPointer(start: start, count: size)
     }

@@ -32,6 +32,8 @@ struct TraceFile {
     private(set) var isTrace = false
     /// Whether the writer says that events are missing before a packet.
     private(set) var hasLoss = false
+    /// The sentence with which a recording was written; empty for a trace.
+    private(set) var reason = ""
 
     private var numbers: [String: Int] = [:]
     private var sequences: [UInt64: Sequence] = [:]
@@ -120,6 +122,7 @@ struct TraceFile {
     /// The number of a name, which it keeps.
     mutating func number(of text: String) -> Int {
         if let number = numbers[text] { return number }
+        if text.hasPrefix("recorded: ") { reason = text }
         numbers[text] = names.count
         names.append(text)
         return names.count - 1

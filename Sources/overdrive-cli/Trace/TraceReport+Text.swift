@@ -1,7 +1,7 @@
 extension TraceReport {
     /// The findings first, then a table.
     var text: String {
-        ([head] + findings + [""] + table + [""] + rest).map { $0 + "\n" }.joined()
+        ([head] + (file.reason.isEmpty ? [] : [file.reason]) + findings + [""] + table + [""] + rest).map { $0 + "\n" }.joined()
     }
 
     var head: String {

@@ -162,7 +162,7 @@ struct TraceTests {
         try Command.overdrive(["trace", "report", "/etc/hostname"]).run().expectRefusal(65, saying: "no trace")
         try Command.overdrive(["trace", "report", "/dev/null"]).run().expectRefusal(65, saying: "no trace")
         try Command.overdrive(["trace", "convert", "/nowhere/t", "-o", "/tmp/t"]).run().expectRefusal(66, saying: "/nowhere/t")
-        try Command.overdrive(["trace", "convert", "/etc/hostname", "-o", "/tmp/t"]).run().expectRefusal(65, saying: "no trace")
+        try Command.overdrive(["trace", "convert", "/etc/hostname", "-o", "/tmp/t", "--format", "chrome"]).run().expectRefusal(65, saying: "no trace")
         try Command.overdrive(["trace", "-o", "/tmp/t"]).run().expectRefusal(64, saying: "after --")
         try Command.overdrive(["trace", "-o", "/tmp/t", "--", "/nowhere/p"]).run().expectRefusal(71, saying: "/nowhere/p")
     }
