@@ -98,6 +98,19 @@ static inline __attribute__((always_inline)) od_forks *od_forks_here(void)
 #endif
 }
 
+/* Publishes the slot at `head` with this code and context. */
+static inline __attribute__((always_inline)) od_fork_slot *
+od_fork_publish(od_forks *forks, od_fork_slot *slot, uint64_t code, void *context)
+{
+    slot->code = code;
+    slot->context = context;
+    OD_FORK_PUBLISH(&forks->head, slot + 1);
+    OD_FORK_BARRIER();
+    if (OD_FORK_RARE(OD_FORK_LOAD(&forks->limit) > (uintptr_t)slot))
+        od_fork_asked();
+    return slot;
+}
+
 /* Offers `code` to thieves; the caller pops the returned slot before it returns. The caller keeps the slot
  * across the first branch, so that the pop does not wait for the push's store. */
 static inline __attribute__((always_inline)) od_fork_slot *od_fork_push(uint64_t code,
@@ -107,14 +120,7 @@ static inline __attribute__((always_inline)) od_fork_slot *od_fork_push(uint64_t
 
     if (OD_FORK_RARE(forks == NULL))
         return od_fork_first(code, context);
-    od_fork_slot *slot = OD_FORK_LOAD(&forks->head);
-    slot->code = code;
-    slot->context = context;
-    OD_FORK_PUBLISH(&forks->head, slot + 1);
-    OD_FORK_BARRIER();
-    if (OD_FORK_RARE(OD_FORK_LOAD(&forks->limit) > (uintptr_t)slot))
-        od_fork_asked();
-    return slot;
+    return od_fork_publish(forks, OD_FORK_LOAD(&forks->head), code, context);
 }
 
 /* Offers one of several branches that share code and context and differ in `number`. */
@@ -125,8 +131,9 @@ od_fork_push_numbered(uint64_t code, void *context, uint32_t number)
 
     if (OD_FORK_RARE(forks == NULL))
         return od_fork_first_numbered(code, context, number);
-    OD_FORK_LOAD(&forks->head)->number = number; /* the slot that is pushed */
-    return od_fork_push(code ^ OD_FORK_NUMBERED, context);
+    od_fork_slot *slot = OD_FORK_LOAD(&forks->head);
+    slot->number = number;
+    return od_fork_publish(forks, slot, code ^ OD_FORK_NUMBERED, context);
 }
 
 /* Takes the newest fork back. True: no thief has it, and the caller runs it. False: the caller calls

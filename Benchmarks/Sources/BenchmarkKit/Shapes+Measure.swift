@@ -17,6 +17,10 @@ extension Shapes {
                 let n = Harness.value("n", 10)
                 Harness.measure { S.root { queens(0, n, Board()) } }
             }),
+            ("nqueens-array", {
+                let n = Harness.value("n", 10)
+                Harness.measure { S.root { queensInArray(0, n, ArrayBoard(repeating: 0)) } }
+            }),
             ("matmul", {
                 let n = Harness.value("n", 512)
                 let (a, b, c) = (SharedBuffer(n * n, 0.0), SharedBuffer(n * n, 0.0), SharedBuffer(n * n, 0.0))

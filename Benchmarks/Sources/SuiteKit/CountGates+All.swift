@@ -17,6 +17,9 @@ extension CountGate {
         perFork("overdrive-c", .allocations, 0.001),
         perFork("overdrive-c", .locked, 0.02),
         perFork("overdrive-c", .instructions, 48),
+        CountGate(
+            name: "fork with a captured array", program: "contender-overdrive", word: "nqueens-array", count: .instructions,
+            small: ["n": 6], large: ["n": 10], units: { Double(Oracle.queens($0["n", default: 0]).nodes) }, limit: 800),
     ]
 
     private static func perClosure(

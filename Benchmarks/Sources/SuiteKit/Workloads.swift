@@ -31,6 +31,13 @@ extension Workload {
             slower: slower(["n": 8]),
             units: { Double(Oracle.queens($0["n", default: 0]).nodes) }, oracle: { Oracle.queens($0["n", default: 0]).solutions }),
         Workload(
+            id: "nqueens-array", word: "nqueens-array",
+            question: "The same, with the board in an array of 14 bytes that each branch captures by value.",
+            caution: "Only contenders in Swift. Swift copies the array byte by byte.",
+            unit: .node, family: .trees, quick: ["n": 10], full: ["n": 12],
+            slower: slower(["n": 8]),
+            units: { Double(Oracle.queens($0["n", default: 0]).nodes) }, oracle: { Oracle.queens($0["n", default: 0]).solutions }),
+        Workload(
             id: "matmul", word: "matmul",
             question: "Square matrices of doubles, in quarters down to blocks of 32, two phases of four.",
             caution: "Nearly all arithmetic: a scheduler has to be poor to be seen here.",

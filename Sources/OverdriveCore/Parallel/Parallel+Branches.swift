@@ -14,7 +14,8 @@ extension Parallel {
     /// Each call is a separate fork, as in a join of two. Use this operation for the children of a node, or for the
     /// moves in a position, when each call may take long. For many small pieces of work, use `reduce`.
     ///
-    /// Capture a large value by a pointer. Swift copies a captured `InlineArray` element by element at each level:
+    /// Read a captured `InlineArray` through its `span`. Each subscript of the array itself would copy all elements.
+    /// Capture a large value by a pointer, because Swift copies a captured array element by element for each call:
     ///
     ///     withUnsafePointer(to: board) { board in
     ///         nonisolated(unsafe) let board = board
@@ -196,7 +197,8 @@ extension Parallel {
     static func branches<R>(
         _ count: Int, _ elsewhere: (Int) -> R, here: (Int) -> Void, taken: (R) -> Void
     ) {
-        if UInt(bitPattern: count &- 1) >= UInt(UInt32.max) { return trapBranches(count) }
+        if count == 0 { return }
+        if UInt(bitPattern: count) > UInt(UInt32.max) { trapBranches(count) }
         od_fork_numbered_closure_here()
         var number = count
         while number > 0 {
@@ -237,9 +239,8 @@ extension Parallel {
         case stolen
     }
 
-    /// Traps if the count is out of range. A count of 0 is valid and does nothing.
     @usableFromInline
-    static func trapBranches(_ count: Int) {
-        if count != 0 { trap("Parallel.join(count:): out of range (\(count)). Choose 0 to 4,294,967,295.") }
+    static func trapBranches(_ count: Int) -> Never {
+        trap("Parallel.join(count:): out of range (\(count)). Choose 0 to 4,294,967,295.")
     }
 }
