@@ -33,7 +33,7 @@ struct UsageTests {
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
             ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
-            ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"], ["trace", "convert", "/nowhere/t"],
+            ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"], ["trace", "convert"],
             ["trace", "convert", "/nowhere/t", "-o", "/nowhere/u", "--format", "csv"],
             ["top"], ["top", "1", "extra"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
