@@ -116,6 +116,28 @@ struct GraphLimitTests {
         let error = await #expect(throws: TaskGraphError.self) { try await frozen.run() }
         #expect(failedNode(error) == "slow" && ran.count == 0)
     }
+
+    @Test("nodes with limits end when the scheduler is shut down")
+    func shutDown() async throws {
+        let scheduler = try Scheduler(workers: 1)
+        let (graph, begun, isOver) = (TaskGraph(), WaitGroup(), Counter())
+        begun.enter()
+        graph.limit(graph.node { begun.leave(); while isOver.count == 0 {} }, to: .seconds(600))
+        for _ in 0..<50 { graph.limit(graph.node {}, to: .seconds(600)) }
+        let frozen = try graph.freeze(scheduler: scheduler)
+        async let outcome: Void = {
+            let error = await #expect(throws: TaskGraphError.self) { try await frozen.run() }
+            guard case .cancelled? = error else { return #expect(Bool(false), "\(String(describing: error))") }
+        }()
+        await begun.wait()
+        // The nodes behind the first one are discarded.
+        async let report: ShutdownReport = scheduler.shutdown(timeout: .zero)
+        try await AsyncTask.sleep(for: .milliseconds(20))
+        isOver.add()
+        let cancelled = await report.cancelled
+        await outcome
+        #expect(cancelled > 0)
+    }
 }
 
 /// Counts how many of its kind are alive.

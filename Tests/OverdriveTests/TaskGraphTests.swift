@@ -448,7 +448,8 @@ extension Result where Failure == any Error {
     }
 }
 
-/// A graph by seed: nodes that add what they receive, fail at first or for good, stand on branches, and order each other.
+/// A graph by seed: nodes that add what they receive, fail at first or for good, exceed their limits, spawn nodes, stand on
+/// branches, and order each other.
 private struct RandomGraph {
     enum Expected: Equatable { case value(Int), failed, skipped, notTaken }
 
@@ -459,6 +460,11 @@ private struct RandomGraph {
     private var expected: [Expected] = []
     private let seed: UInt64
     private let runs: [Counter]
+    /// How many spawned nodes of each node have run, and the number that an attempt spawns.
+    private let spawned: [Counter]
+    private var spawns: [Int] = []
+    /// The number of each node in its graph.
+    private var numbers: [Int] = []
     private let start: TaskGraph.InputNode<Int>
     private var attemptsNeeded: [Int] = []
     /// More than 0: several runs are under way, whose attempts the counters cannot tell apart. Each first attempt passes.
@@ -475,6 +481,8 @@ private struct RandomGraph {
         self.start = start
         let runs = (0..<count).map { _ in Counter() }
         self.runs = runs
+        let spawned = (0..<count).map { _ in Counter() }
+        self.spawned = spawned
         let isCrowded = isCrowded
         let serial = TaskQueue.serial()
         for i in 0..<count {
@@ -482,9 +490,16 @@ private struct RandomGraph {
             func pick() -> Int? { before.isEmpty ? nil : Int.random(in: before.indices, using: &random) }
             let isBad = Int.random(in: 0..<12, using: &random) == 0
             let failsFirst = Int.random(in: 0..<6, using: &random) == 0 ? 1 : 0
-            attemptsNeeded.append(isBad ? 2 : failsFirst + 1)
+            let kind = Int.random(in: 0..<6, using: &random)
+            // A bad node may fail by its limit: in a run that waits for its closure, or that leaves it behind without a retry.
+            let limit = isBad && kind != 2 ? Int.random(in: 0..<6, using: &random) : 2
+            attemptsNeeded.append(isBad ? limit == 0 ? 1 : 2 : failsFirst + 1)
             let body: @Sendable (Int) throws -> Int = { sum in
                 let attempt = runs[i].add()
+                if limit < 2 {
+                    while !Cancellation.isRequested {}
+                    throw CancellationError()
+                }
                 if isBad || (failsFirst == 1 && attempt % 2 == 1 && isCrowded.count == 0) { throw Flaw(number: i) }
                 return sum &* 3 &+ i
             }
@@ -494,10 +509,9 @@ private struct RandomGraph {
             let wanted = Bool.random(using: &random)
             let condition = flag.map { wanted ? $0.node.isTrue : $0.node.isFalse }
             let (a, b, order) = (pick(), pick(), pick())
-            let kind = Int.random(in: 0..<6, using: &random)
             let node: TaskGraph.Node<Int>
             var inputs: [(index: Int, isOptional: Bool)] = []
-            var startsHere = false
+            var (startsHere, children) = (false, 0)
             if let a, let b, kind == 0 {
                 node = graph.node(after: before[a], before[b], when: condition, on: queue, retry: retry) { try body($0 &+ $1) }
                 inputs = [(a, false), (b, false)]
@@ -514,6 +528,19 @@ private struct RandomGraph {
             } else if let a, kind == 3 {
                 node = graph.node(after: before[a], when: condition, on: queue, retry: retry) { try body($0) }
                 inputs = [(a, false)]
+            } else if let a, kind == 4 {
+                children = Int.random(in: 0..<4, using: &random)
+                node = graph.node(after: before[a], graph.context, when: condition, on: queue, retry: retry) { [children] sum, context in
+                    for j in 0..<children {
+                        if j == 1 {
+                            context.spawn { () async throws -> Void in spawned[i].add() }
+                        } else {
+                            context.spawn { context.spawn { spawned[i].add() } }
+                        }
+                    }
+                    return try body(sum)
+                }
+                inputs = [(a, false)]
             } else {
                 node = graph.node(after: start, when: condition, on: queue, retry: retry) { try body($0) }
                 startsHere = true
@@ -524,6 +551,14 @@ private struct RandomGraph {
                 ordered = [order]
             }
             nodes.append(node)
+            numbers.append(graph.count - 1)
+            // An asynchronous closure that spins would keep its worker: it has no limit.
+            spawns.append(limit < 2 ? 0 : children)
+            if limit < 2 {
+                graph.limit(node, to: .microseconds(50), waits: limit == 1)
+            } else if Int.random(in: 0..<6, using: &random) == 0 {
+                graph.limit(node, to: .seconds(3600), waits: children == 1)
+            }
             // The oracle, in the order of the nodes, which is one of the orders that the edges allow.
             var end: Expected?
             let earlier = expected
@@ -559,30 +594,68 @@ private struct RandomGraph {
         let frozen = try graph.freeze()
         let checkRun = runCheck()
         for round in 1...3 {
-            await checkRun(frozen, nil)
+            let recorder = round == 2 ? RunRecorder() : nil
+            await checkRun(frozen, nil, recorder)
             for (i, counter) in runs.enumerated() {
                 switch expected[i] {
-                case .value, .failed: #expect(counter.count == round * attemptsNeeded[i], "seed \(seed), node \(i)")
+                case .value, .failed:
+                    // A run that leaves a closure behind may end before the closure has counted itself.
+                    #expect(eventually { counter.count == round * attemptsNeeded[i] }, "seed \(seed), node \(i)")
                 default: #expect(counter.count == 0, "seed \(seed), node \(i)")
                 }
+                #expect(spawned[i].count == counter.count * spawns[i] || spawns[i] == 0, "seed \(seed), node \(i)")
             }
+            if let recorder { check(recorder.report, ofGraph: frozen.count) }
         }
         isCrowded.add()
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<3 { group.addTask { await checkRun(frozen, nil) } }
+            for _ in 0..<3 { group.addTask { await checkRun(frozen, nil, nil) } }
             let token = CancellationToken()
-            group.addTask { await checkRun(frozen, token) }
+            group.addTask { await checkRun(frozen, token, nil) }
             group.addTask { token.cancel() }
         }
     }
 
+    /// A report whose outcomes are the oracle's, and whose times are in the order of the edges.
+    private func check(_ report: RunReport, ofGraph graph: Int) {
+        let outcomes = expected.map { expected -> RunReport.Outcome in
+            switch expected {
+            case .value: .finished
+            case .failed: .failed
+            case .skipped: .skipped
+            case .notTaken: .notTaken
+            }
+        }
+        for (number, outcome) in zip(numbers, outcomes) {
+            let entry = report.entries[number]
+            #expect(entry.outcome == outcome && (entry.started != nil) == [.finished, .failed].contains(outcome), "seed \(seed)")
+            // The nodes that a dependency spawned end before this one starts, too.
+            if let started = entry.started {
+                for dependency in entry.dependencies {
+                    #expect(report.entries[dependency].ended ?? .zero <= started, "seed \(seed), node \(number)")
+                }
+            }
+        }
+        // A spawned node may come long after the closure of its node has returned. That closure, and all before it, have slack.
+        guard report.entries.count == graph else { return }
+        for (number, entry) in report.entries.enumerated() where entry.isCritical {
+            #expect(entry.slack == .zero, "seed \(seed), entry \(number)")
+        }
+    }
+
     /// A run whose nodes end as the oracle says, or which the token has cancelled.
-    private func runCheck() -> @Sendable (TaskGraph.Frozen, CancellationToken?) async -> Void {
+    private func runCheck() -> @Sendable (TaskGraph.Frozen, CancellationToken?, RunRecorder?) async -> Void {
         let (nodes, start, expected, policy, seed) = (nodes, start, expected, policy, seed)
         let isClean = !expected.contains(.failed)
-        return { frozen, token in
+        return { frozen, token, recorder in
             do {
-                let results = try await frozen.run(with: [start.given(Self.startValue(seed))], token: token)
+                let given = [start.given(Self.startValue(seed))]
+                let results =
+                    if let recorder {
+                        try await frozen.run(recording: recorder, with: given, token: token)
+                    } else {
+                        try await frozen.run(with: given, token: token)
+                    }
                 #expect(isClean || policy == .goOn, "seed \(seed)")
                 for (node, expected) in zip(nodes, expected) {
                     switch results.outcome(of: node) {

@@ -192,7 +192,7 @@ final class GraphAttempt: CurrentWork {
             if final.isMarked {
                 run.settle(node, as: .failed)
             } else if let limit = special.limit, isOver {
-                run.failed(node, TaskGraph.TimeLimitError(limit: limit.time))
+                run.failed(node, TaskGraph.TimeLimitError(limit: limit.time), mayRetry: limit.waits)
             } else if let (name, error) = final.failure {
                 run.failed(node, error, in: name)
             } else {

@@ -349,8 +349,8 @@ final class GraphRun: CurrentWork {
     }
 
     /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
-    func failed(_ node: Int, _ error: any Error, in name: String? = nil) -> GraphOutcome? {
-        if let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1), mayBegin,
+    func failed(_ node: Int, _ error: any Error, in name: String? = nil, mayRetry: Bool = true) -> GraphOutcome? {
+        if mayRetry, let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1), mayBegin,
             !error.isCancellation, retry.isWorthwhile(error)
         {
             unsafe states[node].attempts += 1
