@@ -110,11 +110,17 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore, od_semapho
     return get_in_line(semaphore, waiter);
 }
 
+static bool is_granted(odi_waiter *waiter)
+{
+    return odi_load_acquire(&waiter->granted, M2) & ODI_WAITER_HAS_PERMIT;
+}
+
 /* Returns false at the deadline. A permit may have come as well: the lock decides. */
 static bool await(odi_waiter *waiter, int64_t deadline_ns)
 {
-    while (odi_load_acquire(&waiter->granted, M2) == 0) { /* ended by hand_over */
-        if (odi_futex_wait(&waiter->granted, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
+    while (!is_granted(waiter)) { /* ended by hand_over */
+        odi_or_relaxed(&waiter->granted, ODI_WAITER_SLEEPS); /* relaxed: the kernel rechecks it */
+        if (odi_futex_wait(&waiter->granted, ODI_WAITER_SLEEPS, deadline_ns) == ODI_FUTEX_TIMED_OUT)
             return false;
     }
     return true;
@@ -133,9 +139,9 @@ static bool came_soon(odi_waiter *waiter)
         skipped++;
         return false;
     }
-    for (int spins = 0; odi_spins_on(spins < WAIT_SPINS && odi_load_acquire(&waiter->granted, M2) == 0); spins++)
+    for (int spins = 0; odi_spins_on(spins < WAIT_SPINS && !is_granted(waiter)); spins++)
         odi_spin_pause();
-    if (odi_load_acquire(&waiter->granted, M2) != 0) {
+    if (is_granted(waiter)) {
         to_skip = 0;
         return true;
     }
@@ -210,6 +216,7 @@ ODI_COLD static void hand_over(od_semaphore *semaphore)
 {
     odi_function *function = NULL;
     void *context = NULL;
+    bool sleeps = false;
 
     odi_lock_acquire(&semaphore->lock);
     semaphore->owed++;
@@ -220,12 +227,12 @@ ODI_COLD static void hand_over(od_semaphore *semaphore)
         waiter->state = ODI_WAITER_GRANTED;
         function = waiter->function;
         context = waiter->context;
-        odi_store_release(&waiter->granted, 1, M2);
+        sleeps = odi_add_release(&waiter->granted, ODI_WAITER_HAS_PERMIT, M2) & ODI_WAITER_SLEEPS;
     }
     odi_lock_release(&semaphore->lock);
     if (function != NULL)
         function(context);
-    else if (waiter != NULL)
+    else if (sleeps)
         odi_futex_wake(&waiter->granted, 1); /* uses only the address */
 }
 

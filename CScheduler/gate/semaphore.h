@@ -34,8 +34,10 @@ typedef enum {
     ODI_WAITER_NEW, ODI_WAITER_LISTED, ODI_WAITER_GRANTED, ODI_WAITER_GONE
 } odi_waiter_state;
 
+enum { ODI_WAITER_HAS_PERMIT = 1, ODI_WAITER_SLEEPS = 2 };
+
 typedef struct odi_waiter {
-    odi_atomic(uint32_t) granted; /* a sleeper's futex word */
+    odi_atomic(uint32_t) granted; /* bits: has its permit; asleep, or about to sleep. A sleeper's futex word */
     odi_waiter_state state;       /* under the lock */
     struct odi_waiter *before, *after;
     odi_function *function; /* called with the context when granted; NULL: a thread sleeps */

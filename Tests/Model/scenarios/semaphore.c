@@ -84,10 +84,10 @@ static void settle(int64_t signals)
 
 static void verify_one(void) { settle(1); }
 
-/* Thread 1 was in line, so thread 0 woke it, and it had not begun to sleep. */
+/* Thread 1 was in line, and had not begun to sleep: thread 0 handed over without a wake-up. */
 static bool spin_pays(void)
 {
-    return granted[1] == 1 && slept[1] == 0 && model_met(0, "futex wake") > 0;
+    return granted[1] == 1 && slept[1] == 0 && model_met(0, "hand_over") > 0 && model_met(0, "futex wake") == 0;
 }
 
 static void verify_two(void) { settle(2); }
