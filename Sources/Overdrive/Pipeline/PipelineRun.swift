@@ -29,6 +29,8 @@ final class PipelineRun: CurrentWork {
         var firstFree: Int32
         /// The number of threads that move tokens or are about to do so.
         var threads: Int
+        /// The number of threads that rest: each comes back after a while, if there is work.
+        var resting = 0
         /// Whether a thread is reading the source. It is always true if a Swift task reads the source.
         var isSourceBusy: Bool
         var hasSourceEnded = false
@@ -92,10 +94,14 @@ final class PipelineRun: CurrentWork {
     /// The entry of the position that the stage runs next, while its token has not arrived.
     private static var open: Int32 { -1 }
     private static var lineBytes: Int { 64 }
-    /// The number of tokens that a worker moves before it lets other jobs run.
+    /// The number of tokens that a worker moves before it lets other jobs run, or as the lead reads the clock.
     private static var mostInline: Int { 64 }
-    /// The number of pace measurements after which a pausing thread lets other jobs run.
-    private static var mostPauses: Int { 50 }
+    /// The time after which the lead lets other jobs run. A new job for fewer items would keep a second worker awake.
+    private static var longestInline: Duration { .milliseconds(1) }
+    /// The number of pace measurements after which a pausing thread rests.
+    private static var mostPauses: Int { 10 }
+    /// The time for which a thread leaves the run if other threads move items as fast as it could.
+    private static var rest: Duration { .milliseconds(1) }
     /// The number of times that a thread checks for work before it leaves.
     private static var looks: Int { 400 }
 
@@ -178,7 +184,8 @@ final class PipelineRun: CurrentWork {
     /// Counts another thread if the run may have one. The caller starts the thread after the lock.
     private func countsThread(_ line: inout Line) -> Bool {
         // A source may block, so the thread that reads it is not counted.
-        guard line.threads < layout.threads + (line.isSourceBusy ? 1 : 0) else { return false }
+        // Work always has a thread, also while all others rest.
+        guard line.threads == 0 || line.threads + line.resting < layout.threads + (line.isSourceBusy ? 1 : 0) else { return false }
         line.threads += 1
         return true
     }
@@ -397,20 +404,33 @@ final class PipelineRun: CurrentWork {
 
     fileprivate func driveOnWorker() { drive(most: PipelineRun.mostInline) }
 
+    /// The reason why a thread stops moving tokens.
+    private enum Stop {
+        /// There is no work. The thread is no longer counted.
+        case isIdle
+        /// Other jobs should run. A new job continues.
+        case isLong
+        /// Other threads move items as fast as this one could.
+        case isFast
+    }
+
     /// Moves tokens until there is no work, or until `most` tokens have moved. In the latter case a new job
     /// continues.
     private func drive(most: Int) {
-        let goesOn = whileCurrent { () -> Bool in
+        let stop = whileCurrent { () -> Stop in
             var (left, isLead, freed) = (most, false, PipelineRun.none)
             var pace = PipelinePace(self.freed.load(ordering: .relaxed))
             // A thread that is added first checks the pace, unless it becomes the lead.
-            if !line.withLock({ claimsLead(&$0, &isLead) }), standsBack(&pace) { return true }
-            while left > 0 {
+            if !line.withLock({ claimsLead(&$0, &isLead) }), standsBack(&pace) { return .isFast }
+            var stop = Stop.isLong
+            let end = RunClock.now + PipelineRun.longestInline
+            while left > 0 || isLead && RunClock.now < end {
+                if left <= 0 { left = most }
                 let work = take(freeing: freed, &isLead)
                 freed = PipelineRun.none
                 switch work {
                 case .none:
-                    if leaves(isLead) { return false }
+                    if leaves(isLead) { return .isIdle }
                 case .source(let id):
                     freed = draw(into: id) ? move(id, &left) : id
                 case .token(let id):
@@ -419,14 +439,46 @@ final class PipelineRun: CurrentWork {
                 if !isLead {
                     if freed >= 0 { free(freed) }
                     freed = PipelineRun.none
-                    if standsBack(&pace) { break }
+                    if standsBack(&pace) {
+                        stop = .isFast
+                        break
+                    }
                 }
             }
             if freed >= 0 { free(freed) }
             if isLead { line.withLock { $0.hasLead = false } }
-            return true
+            return stop
         }
-        if goesOn { addThread() }
+        switch stop {
+        case .isIdle: return
+        case .isLong: addThread()
+        case .isFast: rest()
+        }
+    }
+
+    /// Takes the calling thread out of the run for a while, unless it is the only one.
+    ///
+    /// The run does not wait for a resting thread. A thread that comes back to a finished run finds no work.
+    private func rest() {
+        let isAlone = line.withLock { line in
+            if line.threads == 1 { return true }
+            line.threads -= 1
+            line.resting += 1
+            return false
+        }
+        if isAlone { return addThread() }
+        layout.queue.asyncAfter(PipelineRun.rest) { [self] in
+            let adds = line.withLock { line in
+                line.resting -= 1
+                // If there is work, a thread that the group counts has not left yet. So the group is not empty here.
+                guard line.firstReady >= 0 || canDraw(line), countsThread(&line) else { return false }
+                group.enter()
+                return true
+            }
+            guard adds else { return }
+            addThread()
+            group.leave()
+        }
     }
 
     /// Makes the calling thread the lead if there is none. Returns whether the thread is the lead.
@@ -439,8 +491,7 @@ final class PipelineRun: CurrentWork {
         return isLead
     }
 
-    /// Waits while other threads move items as fast as a further thread could. Returns true if the wait was too long,
-    /// so that other jobs should run.
+    /// Waits while other threads move items as fast as a further thread could. Returns true if the wait was too long.
     ///
     /// Short items move faster on one thread: a second thread would only cause misses on the cache lines of the lists
     /// and rings.
