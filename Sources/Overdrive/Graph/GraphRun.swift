@@ -326,24 +326,16 @@ final class GraphRun: CurrentWork {
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         let flags = flags.load(ordering: .relaxed)  // Relaxed: see `mayBegin`.
         if let verdict = verdict(on: node, flags) { return verdict }
-        if flags & Flag.recorded != 0 { return executeRecorded(node) }
-        return call(node)
-    }
-
-    @inline(never)
-    private func executeRecorded(_ node: Int) -> GraphOutcome? {
-        unsafe record?.started(node)
-        let outcome = call(node)
-        unsafe record?.ended(node)
-        return outcome
-    }
-
-    private func call(_ node: Int) -> GraphOutcome? {
+        let isRecorded = flags & Flag.recorded != 0
+        if isRecorded { unsafe record?.started(node) }
         do {
             try unsafe layout.steps[node].call(reader, slot(of: node))
+            if isRecorded { unsafe record?.ended(node) }
             unsafe states[node].attempts = 0
             return .finished
         } catch {
+            // Before `failed`: another thread may begin the next attempt at once.
+            if isRecorded { unsafe record?.ended(node) }
             return failed(node, error)
         }
     }
