@@ -307,6 +307,7 @@ final class GraphRun: CurrentWork {
     }
 
     /// Returns the outcome of a node that must not run; nil if the node may run.
+    @inline(__always)
     private func verdict(on node: Int, _ flags: UInt8) -> GraphOutcome? {
         // Relaxed: `waitsFor` orders this load. Its last decrement happened before this thread came here.
         let verdict = unsafe states[node].verdict.load(ordering: .relaxed)
@@ -314,10 +315,14 @@ final class GraphRun: CurrentWork {
             unsafe states[node].verdict.store(0, ordering: .relaxed)
             return verdict & GraphNodeState.doomed != 0 ? .skipped : .notTaken
         }
-        if flags == 0 { return nil }
+        return flags == 0 || mayBeginUnlessCancelled() ? nil : .cancelled
+    }
+
+    @inline(never)
+    private func mayBeginUnlessCancelled() -> Bool {
         // Relaxed: a repeated cancel does no harm.
         if unsafe token?.isCancelled == true, !isCancelled.load(ordering: .relaxed) { cancel() }
-        return mayBegin ? nil : .cancelled
+        return mayBegin
     }
 
     /// Runs the body of a node. Returns its outcome; nil if a retry will follow.
@@ -326,19 +331,34 @@ final class GraphRun: CurrentWork {
         unsafe states[node].waitsFor.store(layout.joins(of: node), ordering: .relaxed)
         let flags = flags.load(ordering: .relaxed)  // Relaxed: see `mayBegin`.
         if let verdict = verdict(on: node, flags) { return verdict }
-        let isRecorded = flags & Flag.recorded != 0
-        if isRecorded { unsafe record?.started(node) }
+        if flags & Flag.recorded != 0 { return executeRecorded(node) }
         do {
             try unsafe layout.steps[node].call(reader, slot(of: node))
-            if isRecorded { unsafe record?.ended(node) }
+            unsafe states[node].attempts = 0
+            return .finished
+        } catch {
+            return ended(node, by: error)
+        }
+    }
+
+    /// Runs the body of a node, and records its times.
+    @inline(never)
+    private func executeRecorded(_ node: Int) -> GraphOutcome? {
+        unsafe record?.started(node)
+        do {
+            try unsafe layout.steps[node].call(reader, slot(of: node))
+            unsafe record?.ended(node)
             unsafe states[node].attempts = 0
             return .finished
         } catch {
             // Before `failed`: another thread may begin the next attempt at once.
-            if isRecorded { unsafe record?.ended(node) }
-            return failed(node, error)
+            unsafe record?.ended(node)
+            return ended(node, by: error)
         }
     }
+
+    @inline(never)
+    private func ended(_ node: Int, by error: any Error) -> GraphOutcome? { failed(node, error) }
 
     /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
     func failed(_ node: Int, _ error: any Error, in name: String? = nil, mayRetry: Bool = true) -> GraphOutcome? {
