@@ -180,7 +180,7 @@ extension AnyTask {
     /// Lowers the task if it has no dependencies. Returns false if other tasks must be lowered with it.
     fileprivate final func sinkAlone(to level: Int) -> Bool {
         edges.withLock { list in
-            guard unsafe list.first == nil else { return false }
+            guard list.first == nil else { return false }
             lowerHere(to: level)
             return true
         }

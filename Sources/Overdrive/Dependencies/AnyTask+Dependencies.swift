@@ -46,7 +46,7 @@ extension AnyTask {
     /// - Ordering: The writes of the dependency's body are visible to this task's body. Handlers of the dependency
     ///   run before.
     /// - Threading: Any thread. Traps if the edge closes a cycle of any length; the message shows the path.
-    /// - Cost: One allocation. If this task has dependents, also a lock that all tasks share, and a search for a
+    /// - Cost: An allocation, except for the first dependency. If this task has dependents, also a lock that all tasks share, and a search for a
     ///   cycle. The search visits only ancestors whose level must change: usually few, in the worst case all of them
     ///   for each edge.
     @discardableResult
@@ -65,25 +65,22 @@ extension AnyTask {
         if dependency === self {
             trap("Task.add(dependency:): the task would wait for itself (\(title)). Choose another dependency.")
         }
-        let edge = unsafe Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
         let isAwaited = dependency.take(.gainDependent)
-        let (step, isLinkedHere) = edges.withLock { list -> (TaskState.Step, Bool) in
+        let (step, linked) = edges.withLock { list -> (TaskState.Step, Edge?) in
             // A finished dependency has no dependencies.
             let step = isAwaited ? rising(above: dependency) { self.step(.dependOn) } : self.step(.dependOn)
-            guard step.actions.contains(.accept) else { return (step, false) }
-            let isLinkedHere = unsafe step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
-            if isLinkedHere { _ = unsafe edge.retain() }
-            unsafe list.add(edge)
-            return (step, isLinkedHere)
+            guard step.actions.contains(.accept) else { return (step, nil) }
+            let edge = unsafe firstEdge.isUnused
+                ? Edge(to: dependency, requiring: requirement, in: &firstEdge)
+                : Edge(to: dependency, requiring: requirement)
+            list.add(edge)
+            return (step, step.actions.contains(.link) && edge.beginLinking(for: self) ? edge : nil)
         }
-        guard step.actions.contains(.accept) else {
-            unsafe edge.release()
-            return false
-        }
+        guard step.actions.contains(.accept) else { return false }
         // Each edge takes the dependency's step `gainDependent` before the dependent's step. So at least one task of
         // a cycle sees at its step that it has a dependent.
         if isAwaited, step.state.hasDependents, let path = circleClosed(by: dependency) { onCircle(path) }
-        if isLinkedHere { unsafe edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
+        if let linked { Bounce.run(linked) }
         return true
     }
 
@@ -116,19 +113,19 @@ extension AnyTask {
             guard standing.phase < .executing, !standing.isSettled else { return [] }
             var removed: [Edge] = []
             var (all, kept) = (list.takeAll(), EdgeList())
-            while let edge = unsafe all.takeFirst() {
-                let task = unsafe edge._withUnsafeGuaranteedRef { $0.task }
+            while let edge = all.takeFirst() {
+                let task = edge.task
                 if let task { seen.append(task) }
-                if let task, matches(task) {
-                    unsafe removed.append(edge.takeRetainedValue())
-                } else {
-                    unsafe kept.add(edge)
-                }
+                if let task, matches(task) { removed.append(edge) } else { kept.add(edge) }
             }
-            while let edge = unsafe kept.takeFirst() { unsafe list.add(edge) }
+            while let edge = kept.takeFirst() { list.add(edge) }
             return removed
         }
-        for edge in removed where edge.remove() { take(.release) }
+        for edge in removed {
+            let isRemoved = edge.remove(from: self)
+            edge.release()
+            if isRemoved { take(.release) }
+        }
         withExtendedLifetime(seen) {}
         return removed.count
     }
@@ -167,20 +164,18 @@ extension AnyTask {
         if standing.isConditional { carryOut(.prepareConditions) }
         // The list has the newest edge first. It is reversed, so that edges are linked in the order in which they
         // were added.
-        var ordered = unsafe edges.withLock { list -> Unmanaged<Edge>? in
-            var ordered: Unmanaged<Edge>?
+        var ordered = edges.withLock { list -> Edge? in
+            var ordered: Edge?
             list.forEach { edge in
                 guard edge.beginLinking(for: self) else { return }
-                unsafe edge.nextDependent = ordered
-                unsafe ordered = Unmanaged.passRetained(edge)
+                edge.nextDependent = ordered
+                ordered = edge
             }
-            return unsafe ordered
+            return ordered
         }
-        while let entry = unsafe ordered {
-            unsafe entry._withUnsafeGuaranteedRef { edge in
-                unsafe ordered = edge.nextDependent
-                if !edge.linkAtOnce() { Bounce.run(edge) }
-            }
+        while let edge = ordered {
+            ordered = edge.nextDependent
+            if !edge.linkAtOnce() { Bounce.run(edge) }
         }
         take(.release, byProducer: byProducer)
     }
@@ -193,14 +188,13 @@ extension AnyTask {
     final func attach(_ edge: Edge) -> Bool {
         // A task that finished before it had dependents did not close its list.
         guard standing.hasDependents else { return false }
-        let entry = unsafe Unmanaged.passUnretained(edge)
         var head = unsafe dependents.load(ordering: .relaxed)
         while true {
             if unsafe head == AnyTask.closedList { return false }
-            unsafe edge.nextDependent = head.map { unsafe Unmanaged.fromOpaque($0) }
+            edge.nextDependent = unsafe Edge(entry: head)
             // Releases the edge to the thread that takes the list.
             let (exchanged, found) = unsafe dependents.weakCompareExchange(
-                expected: head, desired: entry.toOpaque(), ordering: .acquiringAndReleasing)
+                expected: head, desired: edge.entry, ordering: .acquiringAndReleasing)
             if exchanged { return true }
             unsafe head = found
         }
@@ -228,7 +222,10 @@ extension AnyTask {
         guard isDue else { return }
         var count = 0
         retakeDependents { edge in
-            if edge.isDone { return false }
+            if edge.isDone {
+                edge.release()
+                return false
+            }
             count += 1
             return true
         }
@@ -237,101 +234,98 @@ extension AnyTask {
         stopBeingKept()
     }
 
-    /// Takes the list of dependents, and puts back those edges for which `belongs` returns true.
+    /// Takes the list of dependents, and puts back those edges for which `belongs` returns true. It drops the list's
+    /// reference to the others.
     private func retakeDependents(where belongs: (Edge) -> Bool) {
-        var kept: Unmanaged<Edge>?
+        var kept: Edge?
         var head = unsafe dependents.load(ordering: .acquiring)
         while unsafe head != nil || kept != nil {
             if unsafe head == AnyTask.closedList {
-                unsafe release(kept)  // Another thread has finished the task.
+                release(kept)  // Another thread has finished the task.
                 return
             }
             // Takes the list and acquires it, or puts the taken edges back and releases them. A thread whose attached
             // edge was taken may find an empty list, and leaves the work to this thread.
             let (exchanged, found) = unsafe dependents.compareExchange(
-                expected: head, desired: head == nil ? kept?.toOpaque() : nil, ordering: .acquiringAndReleasing)
+                expected: head, desired: head == nil ? kept?.entry : nil, ordering: .acquiringAndReleasing)
             if exchanged, unsafe head == nil { return }
-            if exchanged, let head = unsafe head { unsafe kept = remaining(.fromOpaque(head), before: kept, where: belongs) }
+            if exchanged { kept = unsafe remaining(Edge(entry: head), before: kept, where: belongs) }
             unsafe head = exchanged ? dependents.load(ordering: .acquiring) : found
         }
     }
 
     /// Edges that were taken from the list, in front of others; without those for which `belongs` returns false.
-    private func remaining(
-        _ taken: Unmanaged<Edge>, before rest: Unmanaged<Edge>?, where belongs: (Edge) -> Bool
-    ) -> Unmanaged<Edge>? {
-        var (first, last) = unsafe (rest, Unmanaged<Edge>?.none)
-        var next: Unmanaged<Edge>? = unsafe taken
-        while let entry = unsafe next {
-            let isKept = unsafe entry._withUnsafeGuaranteedRef { edge in
-                unsafe next = edge.nextDependent
-                unsafe edge.nextDependent = rest
-                return belongs(edge)
-            }
-            guard isKept else {
-                unsafe entry.release()
-                continue
-            }
-            if let last = unsafe last { unsafe last._withUnsafeGuaranteedRef { unsafe $0.nextDependent = entry } } else { unsafe first = entry }
-            unsafe last = entry
+    private func remaining(_ taken: Edge?, before rest: Edge?, where belongs: (Edge) -> Bool) -> Edge? {
+        var (first, last) = (rest, Edge?.none)
+        var next = taken
+        while let edge = next {
+            next = edge.nextDependent
+            edge.nextDependent = rest
+            guard belongs(edge) else { continue }
+            if let last { last.nextDependent = edge } else { first = edge }
+            last = edge
         }
-        return unsafe first
+        return first
     }
 
     /// Releases the dependents of a task that has ended.
     ///
     /// - Parameter isLost: Whether the task is being deinitialised without an outcome.
     final func releaseDependents(isLost: Bool = false) {
-        unsafe release(
-            dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing).map { unsafe .fromOpaque($0) },
-            isLost: isLost)
+        release(
+            unsafe Edge(entry: dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)), isLost: isLost)
     }
 
     /// Releases the dependents whose edges this thread has taken from the list.
-    private func release(_ taken: Unmanaged<Edge>?, isLost: Bool = false) {
-        var next = unsafe taken
+    private func release(_ taken: Edge?, isLost: Bool = false) {
+        var next = taken
         // The list has the newest edge first. It is reversed, so that dependents are released in the order in which
         // they came.
-        var ordered: Unmanaged<Edge>?
-        while let entry = unsafe next {
-            unsafe next = entry._withUnsafeGuaranteedRef { edge in
-                if isLost { edge.isLost(title) } else { edge.isOver(self) }
-                let following = unsafe edge.nextDependent
-                unsafe edge.nextDependent = ordered
-                return unsafe following
-            }
-            unsafe ordered = entry
+        var ordered: Edge?
+        while let edge = next {
+            if isLost { edge.isLost(title) } else { edge.isOver(self) }
+            next = edge.nextDependent
+            edge.nextDependent = ordered
+            ordered = edge
         }
-        while let entry = unsafe ordered {
-            unsafe entry._withUnsafeGuaranteedRef { edge in
-                unsafe ordered = edge.nextDependent
-                unsafe edge.nextDependent = nil
-                Bounce.run(edge)
-            }
-            unsafe entry.release()
+        while let edge = ordered {
+            ordered = edge.nextDependent
+            if edge.firesAlone, !Bounce.isInLine { edge.go() } else { Bounce.run(edge) }
+        }
+    }
+
+    /// Takes the end of a dependency into account. Most ends need no line: a submission calls no code of the program.
+    final func releaseOne() {
+        let actions = step(.release).actions
+        if actions == [.accept, .submit] {
+            submit(byProducer: false)
+        } else if actions != .accept {
+            if Bounce.isInLine { perform(actions) } else { Bounce.run { self.perform(actions) } }
         }
     }
 
     /// Releases the edges of a finished task to its dependencies.
     final func dropDependencies() {
         var all = edges.withLock { $0.takeAll() }
-        while let edge = unsafe all.takeFirst() {
-            _ = unsafe edge._withUnsafeGuaranteedRef { $0.remove() }
-            unsafe edge.release()
+        while let edge = all.takeFirst() {
+            _ = edge.remove(from: self)
+            edge.release()
         }
     }
 
     /// Releases the dependencies of a task that was never started, in a loop. A chain may have a million of them, and
     /// recursion would overflow the stack.
     final func dropUnstartedDependencies() {
-        var pending = [edges.withLock { $0.takeAll() }]
-        while var list = pending.popLast() {
-            guard let edge = unsafe list.takeFirst() else { continue }
-            pending.append(list)
-            var dependency = unsafe edge._withUnsafeGuaranteedRef { $0.takeDependency() }
-            unsafe edge.release()
-            guard isKnownUniquelyReferenced(&dependency) else { continue }
-            if let rest = dependency?.edges.withLock({ $0.takeAll() }) { pending.append(rest) }
+        // The owner of a list keeps the memory of its first edge. This task, which is being deinitialised, has no owner.
+        var pending: [(owner: AnyTask?, list: EdgeList)] = [(nil, edges.withLock { $0.takeAll() })]
+        while var (owner, list) = pending.popLast() {
+            guard let edge = list.takeFirst() else { continue }
+            var dependency = edge.takeDependency()
+            edge.release()
+            if list.first != nil { pending.append((owner, list)) }
+            owner = nil
+            guard isKnownUniquelyReferenced(&dependency), let task = dependency else { continue }
+            pending.append((task, task.edges.withLock { $0.takeAll() }))
         }
     }
 }

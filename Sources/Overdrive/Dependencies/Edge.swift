@@ -8,156 +8,254 @@ internal import Synchronization
 ///
 /// An edge is in two lists. It is in the dependent's list from ``AnyTask/add(dependency:requiring:)`` on, and in the
 /// dependency's list once the dependent is on a queue. The dependent's word counts it until the edge is done: fired
-/// by the end of the dependency, or removed. The thread that changes `state` to done decrements that count.
+/// by the end of the dependency, or removed. The thread that changes `state` to fired or removed decrements that
+/// count.
 ///
 /// Each list holds one reference to the edge. The thread that links the edge passes its reference to the dependency's
-/// list.
+/// list. The last reference releases the tasks of the edge.
+///
+/// The record of a task's first edge lies in the dependent, so that most edges need no allocation. While the edge is
+/// linked, `dependent` keeps that memory. A thread that removes a linked edge puts a ``MemoryHold`` there before, because
+/// the edge stays in the dependency's list. Threads therefore drop a reference to the edge before `dependent`.
 ///
 /// Each field belongs to one thread at a time. The lock of the dependent's list guards `nextDependency`. `dependent`
-/// belongs to the linking thread, and then to the thread that makes the edge done. `nextDependent` belongs to the
+/// belongs to the linking thread, and then to the thread that makes the edge done. `next` belongs to the
 /// linking thread, and then to the dependency's list. The thread that has taken the dependency's list sets `watched`
 /// and clears `dependency`, in state `linking` and under the lock of the dependent's list. Otherwise `dependency` is
-/// cleared after the edge has left the dependent's list, or with the dependent's deinitialisation.
-@safe final class Edge: Bounced, @unchecked Sendable {
-    private enum State: UInt8 {
-        case idle, linking, linked, done
+/// cleared after the edge has left the dependent's list, or with the dependent's deinitialisation. `hold` belongs to the
+/// thread that removes the edge, and then to the last reference.
+@safe struct Edge: @unchecked Sendable {
+    fileprivate enum State: UInt8 {
+        /// A task's own record before its first dependency.
+        case unused
+        case idle, linking, linked, fired, removed
     }
 
-    // The references are managed by hand, because the deinitialisation of strong fields would retain the edge.
-    private var dependency: Unmanaged<AnyTask>?
-    /// Replaces `dependency` if the dependents do not retain it.
-    private var watched: Unmanaged<WatchedTask>?
-    fileprivate(set) var nextDependency: Unmanaged<Edge>?
-    var nextDependent: Unmanaged<Edge>?
-    /// The dependent, retained from the linking until the edge is done.
-    private var dependent: Unmanaged<AnyTask>?
-    // A number, because an atomic enumeration would retain the object in each deinitialisation.
-    private let state = Atomic(State.idle.rawValue)
-    private let requirement: AnyTask.DependencyRequirement
-    private var isLinked = false
+    /// The fields of an edge. The references are managed by hand: the deinitialisation of the dependent, which may
+    /// contain the record, must not touch them.
+    @safe struct Record: ~Copyable {
+        fileprivate var dependency: Unmanaged<AnyTask>?
+        /// Replaces `dependency` if the dependents do not retain it.
+        fileprivate var watched: Unmanaged<WatchedTask>?
+        fileprivate var nextDependency: Edge?
+        /// The next edge of the dependency's list, or the next entry of a thread's line.
+        fileprivate var next: UInt = 0
+        /// The dependent, retained from the linking until the edge is done.
+        fileprivate var dependent: Unmanaged<AnyTask>?
+        fileprivate var hold: Unmanaged<MemoryHold>?
+        fileprivate let references = Atomic<UInt32>(0)
+        fileprivate let state = Atomic(State.unused.rawValue)
+        fileprivate var requirement = AnyTask.DependencyRequirement.finish
+        fileprivate var isAllocated = false
+        fileprivate var isLinked = false
 
+        /// Whether the record has had no edge. The caller holds the lock of the dependent's list.
+        var isUnused: Bool { state.load(ordering: .relaxed) == State.unused.rawValue }  // relaxed: under the lock
+    }
+
+    private let record: UnsafeMutablePointer<Record>
+
+    /// Creates an edge in its dependent, with the reference of the dependent's list.
+    ///
+    /// - Parameter own: The dependent's own record, which is unused. The caller holds the lock of the dependent's list.
+    init(
+        to dependency: AnyTask, requiring requirement: AnyTask.DependencyRequirement, in own: UnsafeMutablePointer<Record>
+    ) {
+        unsafe record = own
+        unsafe record.pointee.dependency = .passRetained(dependency)
+        unsafe record.pointee.requirement = requirement
+        // relaxed, both: not shared yet
+        unsafe record.pointee.references.store(1, ordering: .relaxed)
+        unsafe record.pointee.state.store(State.idle.rawValue, ordering: .relaxed)
+    }
+
+    /// Creates an edge in memory of its own, with the reference of the dependent's list.
     init(to dependency: AnyTask, requiring requirement: AnyTask.DependencyRequirement) {
-        unsafe self.dependency = .passRetained(dependency)
-        self.requirement = requirement
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: MemoryLayout<Record>.size, alignment: MemoryLayout<Record>.alignment)
+        let place = unsafe memory.initializeMemory(as: Record.self, to: Record())
+        unsafe place.pointee.isAllocated = true
+        unsafe self.init(to: dependency, requiring: requirement, in: place)
     }
 
-    deinit {
-        unsafe dependency?.release()
-        unsafe watched?.release()
-        unsafe dependent?.release()
+    /// An edge as an entry of the dependency's list.
+    init?(entry: UnsafeMutableRawPointer?) {
+        guard let entry = unsafe entry else { return nil }
+        unsafe record = entry.assumingMemoryBound(to: Record.self)
     }
+
+    var entry: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(record) }
+
+    /// The next edge of the dependency's list.
+    var nextDependent: Edge? {
+        get { unsafe Edge(entry: UnsafeMutableRawPointer(bitPattern: record.pointee.next)) }
+        nonmutating set { unsafe record.pointee.next = newValue.map { unsafe UInt(bitPattern: $0.entry) } ?? 0 }
+    }
+
+    /// The next entry of a thread's line.
+    var nextInLine: UInt {
+        get { unsafe record.pointee.next }
+        nonmutating set { unsafe record.pointee.next = newValue }
+    }
+
+    fileprivate var nextDependency: Edge? {
+        get { unsafe record.pointee.nextDependency }
+        nonmutating set { unsafe record.pointee.nextDependency = newValue }
+    }
+
+    private var requirement: AnyTask.DependencyRequirement { unsafe record.pointee.requirement }
 
     /// The dependency; nil if it was not retained and is gone.
     var task: AnyTask? {
-        unsafe dependency?.takeUnretainedValue() ?? watched?.takeUnretainedValue().task
+        unsafe record.pointee.dependency?.takeUnretainedValue() ?? record.pointee.watched?.takeUnretainedValue().task
     }
 
-    /// Moves the dependency out of the edge, which no thread uses afterwards.
-    func takeDependency() -> AnyTask? { unsafe dependency.take()?.takeRetainedValue() }
+    /// Keeps the memory of a removed edge in its dependency's list. Tests ask for it.
+    var hold: MemoryHold? { unsafe record.pointee.hold?.takeUnretainedValue() }
 
-    /// Begins the linking of the edge into the dependency's list. The linking thread holds a reference. Returns false
+    /// Moves the dependency out of the edge, which no thread uses afterwards.
+    func takeDependency() -> AnyTask? { unsafe movedDependency()?.takeRetainedValue() }
+
+    // Without `take()`, which is a modifying access to the whole record: other threads read its other fields.
+    private func movedDependency() -> Unmanaged<AnyTask>? {
+        let dependency = unsafe record.pointee.dependency
+        unsafe record.pointee.dependency = nil
+        return unsafe dependency
+    }
+
+    private func movedDependent() -> Unmanaged<AnyTask>? {
+        let dependent = unsafe record.pointee.dependent
+        unsafe record.pointee.dependent = nil
+        return unsafe dependent
+    }
+
+    /// Drops a reference to the edge.
+    func release() {
+        // Releases this thread's accesses, and acquires those of the other holder.
+        guard unsafe record.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        let (dependency, watched) = unsafe (record.pointee.dependency, record.pointee.watched)
+        let (dependent, hold) = unsafe (record.pointee.dependent, record.pointee.hold)
+        unsafe record.pointee.hold = nil
+        if unsafe record.pointee.isAllocated { unsafe UnsafeMutableRawPointer(record).deallocate() }
+        unsafe dependency?.release()
+        unsafe watched?.release()
+        unsafe dependent?.release()
+        unsafe hold?.release()
+    }
+
+    /// Begins the linking of the edge into the dependency's list. The linking thread gets a reference. Returns false
     /// if a thread has done this before.
     ///
     /// The caller holds the lock of the dependent's list, which contains the edge. No other thread therefore changes
     /// an idle edge.
     func beginLinking(for dependent: AnyTask) -> Bool {
-        // relaxed: both accesses are under the lock
-        guard state.load(ordering: .relaxed) == State.idle.rawValue else { return false }
-        state.store(State.linking.rawValue, ordering: .relaxed)
-        unsafe self.dependent = .passRetained(dependent)
+        // relaxed, all: under the lock
+        guard unsafe record.pointee.state.load(ordering: .relaxed) == State.idle.rawValue else { return false }
+        unsafe record.pointee.state.store(State.linking.rawValue, ordering: .relaxed)
+        unsafe record.pointee.references.store(2, ordering: .relaxed)
+        unsafe record.pointee.dependent = .passRetained(dependent)
         return true
     }
 
     /// Ends the dependent's wait for the dependency. Returns false if the dependency was faster and has decremented
     /// the count.
-    func remove() -> Bool {
-        // Most edges have fired when their dependent is released. Acquires the writes of the thread that made the
-        // edge done.
-        if state.load(ordering: .acquiring) == State.done.rawValue { return false }
-        if change(.idle, to: .done) || change(.linking, to: .done) { return true }
-        guard change(.linked, to: .done) else { return false }
-        unsafe dependent.take()?.release()
+    func remove(from dependent: AnyTask) -> Bool {
+        repeat {
+            // Most edges have fired when their dependent is released.
+            if isDone { return false }
+            if change(.idle, to: .removed) || change(.linking, to: .removed) { return true }
+            if unsafe !record.pointee.isAllocated && record.pointee.hold == nil {
+                unsafe record.pointee.hold = .passRetained(MemoryHold(of: dependent))
+            }
+        } while !change(.linked, to: .removed)
+        unsafe movedDependent()?.release()
         // The dependency's list retains the edge until a sweep, so this reference would form a cycle.
-        let task = unsafe dependency.take()?.takeRetainedValue() ?? watched?.takeUnretainedValue().task
+        let task = unsafe movedDependency()?.takeRetainedValue()
+            ?? record.pointee.watched?.takeUnretainedValue().task
         task?.noteRemovedDependent()
         return true
     }
 
-    /// Whether the edge is over for both ends. The caller has taken the dependency's list.
-    var isDone: Bool { state.load(ordering: .acquiring) == State.done.rawValue }
-
-    override func go() {
-        if isLinked { fire() } else { finishLinking() }
-    }
+    /// Whether the edge is over for both ends. Acquires the writes of the thread that made it so.
+    var isDone: Bool { unsafe record.pointee.state.load(ordering: .acquiring) >= State.fired.rawValue }
 
     /// Links an edge that only requires the end of a task on a queue. This calls no code of the program, so it needs
     /// no line of the thread's trampoline. Returns false if the edge was not linked.
     func linkAtOnce() -> Bool {
-        guard requirement == .finish, let dependency = unsafe dependency,
+        guard requirement == .finish, let dependency = unsafe record.pointee.dependency,
             unsafe dependency._withUnsafeGuaranteedRef({ $0.isOnQueue })
         else { return false }
         finishLinking()
         return true
     }
 
-    private func finishLinking() {
+    /// Links the edge, and passes on or drops the linking thread's reference.
+    func finishLinking() {
         // Retained: another thread may remove the edge and release the dependency at any time.
-        guard let dependency = unsafe dependency?.takeUnretainedValue() else { return }
-        if !dependency.isOnQueue { unsafe dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
-        isLinked = true
-        guard change(.linking, to: .linked) else {
-            unsafe dependent.take()?.release()  // The edge was removed during the linking.
-            letGo()
-            return
-        }
+        guard let dependency = unsafe record.pointee.dependency?.takeUnretainedValue() else { return }
+        if !dependency.isOnQueue { unsafe record.pointee.dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
+        unsafe record.pointee.isLinked = true
+        // The edge may have been removed during the linking.
+        guard change(.linking, to: .linked) else { return letGo() }
         // From here on another thread may hold and release the last reference to the edge.
-        guard dependency.attach(self) else {
-            fire()
-            letGo()
-            return
-        }
+        guard dependency.attach(self) else { return fire() }
         // The dependency's body may have returned before the edge was in the list.
         if !dependency.isOnQueue { dependency.stopBeingKept() }
     }
 
     /// Makes the dependent stop retaining the dependency, whose list the caller has taken. Returns false if the edge
-    /// was removed and must not return to the list.
+    /// was removed and must not return to the list, whose reference is then dropped.
     func stopKeeping(_ task: AnyTask) -> Bool {
-        if unsafe watched != nil { return true }
+        if unsafe record.pointee.watched != nil { return true }
         // As during the linking, a thread that removes the edge now leaves the rest to this thread.
-        guard change(.linked, to: .linking) else { return false }
-        unsafe dependent?._withUnsafeGuaranteedRef { dependent in
+        guard change(.linked, to: .linking) else {
+            release()
+            return false
+        }
+        unsafe record.pointee.dependent?._withUnsafeGuaranteedRef { dependent in
             dependent.edges.withLock { _ in
-                unsafe watched = .passRetained(WatchedTask(task))
-                unsafe dependency.take()?.release()  // Not the last reference: the caller has one.
+                unsafe record.pointee.watched = .passRetained(WatchedTask(task))
+                unsafe movedDependency()?.release()  // Not the last reference: the caller has one.
             }
         }
         if change(.linking, to: .linked) { return true }
-        unsafe dependent.take()?.release()
+        letGo()
         return false
     }
 
-    /// Releases the linking thread's reference.
+    /// Drops a reference to an edge that was removed in state `linking`, and the reference to its dependent.
     private func letGo() {
-        unsafe Unmanaged.passUnretained(self).release()
+        let dependent = unsafe movedDependent()
+        release()
+        unsafe dependent?.release()
     }
 
     /// Records that the dependency has finished. All edges of a dependency are told before any of them fires.
     func isOver(_ dependency: AnyTask) {
-        unsafe watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
+        unsafe record.pointee.watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
     }
 
     /// Records that the dependency is gone without an outcome.
     func isLost(_ title: String) {
-        unsafe watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
+        unsafe record.pointee.watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
     }
 
-    /// Handles the end of the dependency: decrements the dependent's count, or fails the dependent.
+    /// Whether ``go()`` needs no line: a release alone calls no code of the program.
+    var firesAlone: Bool { requirement == .finish }
+
+    /// Fires the edge, or finishes its linking. Passes on or drops a reference to the edge.
+    func go() {
+        if unsafe record.pointee.isLinked { fire() } else { finishLinking() }
+    }
+
+    /// Handles the end of the dependency: decrements the dependent's count, or fails the dependent. Drops a reference to
+    /// the edge.
     private func fire() {
-        guard change(.linked, to: .done), let dependent = unsafe dependent.take() else { return }
+        guard change(.linked, to: .fired), let dependent = unsafe movedDependent() else { return release() }
         unsafe dependent._withUnsafeGuaranteedRef { dependent in
             if requirement == .success { require(of: dependent) }
-            dependent.take(.release)
+            release()
+            dependent.releaseOne()
         }
         unsafe dependent.release()
     }
@@ -166,17 +264,24 @@ internal import Synchronization
         if let task {
             if let error = task.failure { dependent.fail(DependencyError(dependency: task.title, error: error)) }
         } else {
-            let title = unsafe watched?.takeUnretainedValue().title ?? ""
+            let title = unsafe record.pointee.watched?.takeUnretainedValue().title ?? ""
             dependent.fail(DependencyError(dependency: title, error: CancellationError()))
         }
     }
 
     private func change(_ old: State, to new: State) -> Bool {
         // Acquires the writes of the last owner, and releases those of this thread.
-        state.compareExchange(
+        unsafe record.pointee.state.compareExchange(
             expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing
         ).exchanged
     }
+}
+
+/// Keeps a task's memory, and nothing else of the task.
+final class MemoryHold {
+    private unowned let task: AnyTask
+
+    init(of task: AnyTask) { self.task = task }
 }
 
 /// A dependency that its dependents do not retain. It was started without a queue, so only its holder can finish it.
@@ -202,37 +307,33 @@ private final class WatchedTask: Sendable {
 
 /// The edges to a task's dependencies, newest first. The list owns a reference to each. The last owner of the list
 /// must remove the edges.
-@safe struct EdgeList: Sendable {
-    private(set) var first: Unmanaged<Edge>?
+struct EdgeList: Sendable {
+    private(set) var first: Edge?
 
     /// Adds an edge and takes over the caller's reference.
-    mutating func add(_ edge: Unmanaged<Edge>) {
-        unsafe edge._withUnsafeGuaranteedRef { unsafe $0.nextDependency = first }
-        unsafe first = edge
+    mutating func add(_ edge: Edge) {
+        edge.nextDependency = first
+        first = edge
     }
 
     /// Removes the newest edge and passes its reference to the caller.
-    mutating func takeFirst() -> Unmanaged<Edge>? {
-        guard let edge = unsafe first else { return nil }
-        unsafe edge._withUnsafeGuaranteedRef { here in
-            unsafe first = here.nextDependency
-            unsafe here.nextDependency = nil
-        }
-        return unsafe edge
+    mutating func takeFirst() -> Edge? {
+        guard let edge = first else { return nil }
+        first = edge.nextDependency
+        edge.nextDependency = nil
+        return edge
     }
 
     mutating func takeAll() -> EdgeList {
-        defer { unsafe first = nil }
+        defer { first = nil }
         return self
     }
 
     func forEach(_ body: (Edge) -> Void) {
-        var next = unsafe first
-        while let edge = unsafe next {
-            unsafe next = edge._withUnsafeGuaranteedRef { here in
-                body(here)
-                return unsafe here.nextDependency
-            }
+        var next = first
+        while let edge = next {
+            next = edge.nextDependency
+            body(edge)
         }
     }
 }

@@ -7,8 +7,8 @@ internal import OverdriveCore
 /// A call that the thread makes after its current one. A million tasks that set each other off thus use a list, not a
 /// million stack frames.
 @safe class Bounced {
-    /// The next entry. The line that contains this entry owns the reference.
-    fileprivate final var next: Unmanaged<Bounced>?
+    /// The next entry of the line; see ``LineEntry``.
+    fileprivate final var next: UInt = 0
 
     func go() {}
 }
@@ -32,6 +32,40 @@ final class BouncedBody<T: Sendable>: Bounced {
     override func go() { body = .none }
 }
 
+/// An entry of a line, in one word: a ``Bounced`` object to which the line owns a reference, or an edge, which is marked
+/// by the lowest bit.
+private enum LineEntry {
+    static func word(of bounced: Bounced) -> UInt { unsafe UInt(bitPattern: Unmanaged.passRetained(bounced).toOpaque()) }
+    static func word(of edge: Edge) -> UInt { unsafe UInt(bitPattern: edge.entry) | 1 }
+
+    private static func edge(_ word: UInt) -> Edge? {
+        word & 1 == 1 ? unsafe Edge(entry: UnsafeMutableRawPointer(bitPattern: word & ~1)) : nil
+    }
+
+    private static func bounced(_ word: UInt) -> Unmanaged<Bounced>? {
+        unsafe UnsafeRawPointer(bitPattern: word).map { unsafe .fromOpaque($0) }
+    }
+
+    static func put(_ next: UInt, after word: UInt) {
+        if let edge = edge(word) {
+            edge.nextInLine = next
+        } else {
+            unsafe bounced(word)?._withUnsafeGuaranteedRef { $0.next = next }
+        }
+    }
+
+    static func next(after word: UInt) -> UInt {
+        if let edge = edge(word) { return edge.nextInLine }
+        return unsafe bounced(word)?._withUnsafeGuaranteedRef { $0.next } ?? 0
+    }
+
+    /// Carries out an entry that was taken out of its line.
+    static func go(_ word: UInt) {
+        if let edge = edge(word) { return edge.go() }
+        unsafe bounced(word)?.takeRetainedValue().go()
+    }
+}
+
 /// The line of the calling thread: its list of pending calls. The line lives in the stack frame of the outermost
 /// ``run(_:)``, which returns when the line is empty.
 ///
@@ -44,9 +78,9 @@ final class BouncedBody<T: Sendable>: Bounced {
 /// n nested calls of the program's code without a line.
 enum Bounce {
     @safe private struct Line {
-        /// The line owns a reference to each entry.
-        var first: Unmanaged<Bounced>?
-        var last: Unmanaged<Bounced>?
+        /// The first and last ``LineEntry``; 0 in an empty line.
+        var first: UInt = 0
+        var last: UInt = 0
         /// The number of calls of the program's code around this line.
         let depth: Int
         /// The number of calls of the program's code inside this line. If it is not 0, the thread is outside the
@@ -60,18 +94,17 @@ enum Bounce {
             self.depth = depth
         }
 
-        mutating func append(_ bounced: Bounced) {
-            let entry = unsafe Unmanaged.passRetained(bounced)
-            if let last = unsafe last { unsafe last._withUnsafeGuaranteedRef { unsafe $0.next = entry } } else { unsafe first = entry }
-            unsafe last = entry
+        mutating func append(_ entry: UInt) {
+            LineEntry.put(0, after: entry)
+            if last == 0 { first = entry } else { LineEntry.put(entry, after: last) }
+            last = entry
         }
 
-        mutating func pop() -> Bounced? {
-            guard let bounced = unsafe first?.takeRetainedValue() else { return nil }
-            unsafe first = bounced.next
-            unsafe bounced.next = nil
-            if unsafe first == nil { unsafe last = nil }
-            return bounced
+        mutating func pop() -> UInt {
+            let entry = first
+            if entry != 0 { first = LineEntry.next(after: entry) }
+            if first == 0 { last = 0 }
+            return entry
         }
     }
 
@@ -93,6 +126,12 @@ enum Bounce {
     /// Whether the nesting limit is reached. Handlers must then run from a line.
     static var isDeep: Bool { unsafe depth(at: ThreadBounce.place.pointee) >= greatestDepth }
 
+    /// Whether the thread has an active line, to which ``run(_:)`` would append.
+    static var isInLine: Bool {
+        guard let line = unsafe line else { return false }
+        return unsafe !line.pointee.isOutside
+    }
+
     /// Whether the calling thread is inside ``forward(_:)``.
     static var isForwarding: Bool {
         guard let line = unsafe line else { return false }
@@ -101,8 +140,14 @@ enum Bounce {
 
     /// Calls `bounced.go()`: at once if the thread has no active line, else after the pending entries of the line.
     static func run(_ bounced: Bounced) {
-        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(bounced) }
+        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(LineEntry.word(of: bounced)) }
         open { bounced.go() }
+    }
+
+    /// Calls `edge.go()` as ``run(_:)`` does. The edge is an entry itself: its reference passes to the line.
+    static func run(_ edge: Edge) {
+        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(LineEntry.word(of: edge)) }
+        open { edge.go() }
     }
 
     /// Calls `body`, which forwards an update to another task.
@@ -125,13 +170,19 @@ enum Bounce {
         unsafe withUnsafeMutablePointer(to: &line) { line in
             unsafe place.pointee = UnsafeMutableRawPointer(line)
             body()
-            while let next = unsafe line.pointee.pop() { next.go() }
+            while true {
+                let next = unsafe line.pointee.pop()
+                if next == 0 { break }
+                LineEntry.go(next)
+            }
             unsafe place.pointee = outer
         }
     }
 
     static func run(_ body: @escaping () -> Void) {
-        if let line = unsafe line, unsafe !line.pointee.isOutside { return unsafe line.pointee.append(BouncedClosure(body)) }
+        if let line = unsafe line, unsafe !line.pointee.isOutside {
+            return unsafe line.pointee.append(LineEntry.word(of: BouncedClosure(body)))
+        }
         open(body)
     }
 

@@ -195,5 +195,6 @@ func odTaskDiscard(_ task: UnsafeMutableRawPointer) {
 
 private func discardSubmittedTask(_ entry: UnsafeMutableRawPointer) {
     let (task, isMarked) = unsafe submittedTask(entry)
-    task.discard(isMarked: isMarked)
+    // In a line: the submission of a dependent may discard it at once, and its end the next one.
+    Bounce.run { task.discard(isMarked: isMarked) }
 }

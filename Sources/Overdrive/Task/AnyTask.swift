@@ -44,6 +44,9 @@ internal import Synchronization
     /// The edges to the dependencies, newest first.
     let edges = Locked(EdgeList())
 
+    /// The record of the first edge. The address is that of the field, because the record has atomics.
+    @exclusivity(unchecked) final var firstEdge = Edge.Record()
+
     /// A number above the levels of all dependencies; see ``circleClosed(by:)``.
     let level = Atomic(0)
 

@@ -37,7 +37,7 @@ extension Task {
     ///
     /// - Ordering: The body runs after the dependencies and the conditions.
     /// - Threading: Any thread; the body runs on a worker, or on the thread that calls `start()`.
-    /// - Cost: The cost of ``inline(_:)``, and an allocation for each dependency.
+    /// - Cost: The cost of ``inline(_:)``, and an allocation for each dependency after the first.
     @inlinable
     public static func inline(
         dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
@@ -133,7 +133,7 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     ///
     /// - Ordering: The body runs after the dependencies and the conditions.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations, and one for each dependency.
+    /// - Cost: Two allocations, and one for each dependency after the first.
     public convenience init(
         dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
         observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
@@ -193,7 +193,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     ///
     /// - Ordering: The blocks run after the dependencies and the conditions.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations, and one for each block's captures and for each dependency.
+    /// - Cost: Two allocations, and one for each block's captures and for each dependency after the first.
     public convenience init(
         dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
         observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
@@ -209,7 +209,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     ///
     /// - Ordering: The block runs after the dependencies and the conditions.
     /// - Threading: Any thread.
-    /// - Cost: Two allocations, and one for the block's captures and for each dependency.
+    /// - Cost: Two allocations, and one for the block's captures and for each dependency after the first.
     public convenience init(
         dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
         observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],

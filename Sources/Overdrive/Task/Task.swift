@@ -92,7 +92,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     ///   - conditions: The conditions that must hold before the body runs; see ``AnyTask/add(condition:)``.
     /// - Ordering: ``run()`` is called after the dependencies and the conditions.
     /// - Threading: Any thread.
-    /// - Cost: The task, an allocation for observers and conditions, and one for each dependency.
+    /// - Cost: The task, an allocation for observers and conditions, and one for each dependency
+    ///   after the first.
     public convenience init(
         dependencies: [AnyTask] = [], requiring requirement: DependencyRequirement = .finish,
         observers: [any TaskObserver] = [], conditions: [any TaskCondition] = []

@@ -4,19 +4,20 @@
  * A task that was started without a queue, and whose body has returned, can be finished by its holder alone. Who
  * links an edge to it and who returns from the body may miss each other; the edge may be removed, or the task
  * finished, at the same time. Whatever happens: each dependent is released once, and nobody keeps what is forgotten.
- * The counts of references are here as they are there, so that a late access is one to freed memory.
+ * The counts of references are here as they are there, so that a late access is one to freed memory. The edge lies in
+ * its dependent: its memory goes with the last reference to the dependent, or with the hold of who removed the edge.
  *
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 4e8cb974
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 83e482c7
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping ed96dc13
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 1e24b4ec
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 14410a7b
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 8e07fbf8
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release a2a4da3c
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents a3f5d38c
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remaining 7ee8c3b0
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:noteRemovedDependent 54b12c66
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire e5a1fe56
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 720fe26b
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 2a906095
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking a5c57a87
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 7b9e820e
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 9fa22758
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release 5b3fd114
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents dbb2dc63
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remaining eec35818
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:noteRemovedDependent 1224d703
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept 78e2bc3c
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remove 17570efd
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
@@ -36,7 +37,7 @@ enum {
 };
 
 /* Edge.State, from beginLinking on */
-enum { LINKING, LINKED, DONE };
+enum { LINKING, LINKED, FIRED, REMOVED };
 
 typedef struct edge {
     struct edge *next;
@@ -47,7 +48,10 @@ typedef struct edge {
     bool dependency;            /* Edge.dependency: a reference to the task */
     bool watched;
     bool over; /* WatchedTask.over: a reference to the task */
-    bool dependent;
+    bool dependent;            /* Edge.dependent: a reference to the dependent */
+    bool hold;                 /* Edge.hold */
+    odi_atomic(int) dependent_references; /* the edge's, and the program's until the dependent ends */
+    odi_atomic(int) memory;    /* of the dependent: all references together, and the hold */
 } edge;
 
 #include "doubles/dependents.h"
@@ -60,7 +64,8 @@ static odi_atomic(int) released[EDGES];
 static edge *edges[EDGES];
 static unsigned fired_by[MODEL_ROWS], unkept_by[MODEL_ROWS];
 static bool was_removed;
-static bool sweeps; /* each removal is followed by a sweep */
+static bool removes; /* a thread has the first dependent, and removes its edge */
+static bool sweeps;  /* each removal is followed by a sweep */
 static unsigned swept_by[MODEL_ROWS];
 
 /* ---- the word ---- */
@@ -97,16 +102,45 @@ static void unlock(edge *it) { odi_store_release(&it->lock, 0, none); }
 static void let_go_of_task(void);
 static void sweep(void);
 
+static void let_go_of_memory(edge *it)
+{
+    if (odi_add_acqrel(&it->memory, -1, none) == 1)
+        model_free(it);
+}
+
+static void let_go_of_dependent(edge *it)
+{
+    if (odi_add_acqrel(&it->dependent_references, -1, none) == 1)
+        let_go_of_memory(it);
+}
+
+/* Edge.release */
 static void let_go_of_edge(edge *it)
 {
-    bool has_task;
+    bool has_task, has_dependent, has_hold;
 
     if (odi_add_acqrel(&it->references, -1, none) != 1)
         return;
     has_task = it->dependency || it->over;
-    model_free(it);
+    has_dependent = it->dependent;
+    has_hold = it->hold;
     if (has_task)
         let_go_of_task();
+    if (has_dependent)
+        let_go_of_dependent(it);
+    if (has_hold)
+        let_go_of_memory(it);
+}
+
+/* Edge.letGo */
+static void let_go_of_both(edge *it)
+{
+    bool has_dependent = it->dependent;
+
+    it->dependent = false;
+    let_go_of_edge(it);
+    if (has_dependent)
+        let_go_of_dependent(it);
 }
 
 static bool change(edge *it, int old, int new)
@@ -116,28 +150,54 @@ static bool change(edge *it, int old, int new)
 
 static int number_of(edge *it) { return it == edges[0] ? 0 : 1; }
 
+static bool is_done(edge *it) { return odi_load_acquire(&it->state, none) >= FIRED; }
+
+/* The dependent runs, ends and drops its edges (AnyTask.dropDependencies) before the thread that fired goes on. */
+static void run_dependent(edge *it)
+{
+    bool was_there;
+
+    lock(it);
+    was_there = it->in_list;
+    it->in_list = false;
+    unlock(it);
+    if (!was_there)
+        return;
+    let_go_of_edge(it);
+    let_go_of_dependent(it);
+}
+
 /* Edge.fire */
 static void fire(edge *it)
 {
-    if (!change(it, LINKED, DONE))
+    if (!change(it, LINKED, FIRED)) {
+        let_go_of_edge(it);
         return;
+    }
     fired_by[model_thread()]++;
     model_check(it->dependent);
     it->dependent = false;
     model_check(it->dependency || it->watched);
+    let_go_of_edge(it);
     odi_add_relaxed(&released[number_of(it)], 1);
+    run_dependent(it);
+    let_go_of_dependent(it);
 }
 
 /* Edge.remove, of an edge that was taken out of the dependent's list */
 static bool remove_edge(edge *it)
 {
-    if (odi_load_acquire(&it->state, none) == DONE)
-        return false;
-    if (change(it, LINKING, DONE))
-        return true;
-    if (!change(it, LINKED, DONE))
-        return false;
+    do {
+        if (is_done(it))
+            return false;
+        if (change(it, LINKING, REMOVED))
+            return true;
+        if (!it->hold)
+            odi_add_relaxed(&it->memory, 1);
+        it->hold = true;
+    } while (!change(it, LINKED, REMOVED));
     it->dependent = false;
+    let_go_of_dependent(it);
     if (it->dependency) {
         it->dependency = false;
         if (sweeps)
@@ -152,8 +212,10 @@ static bool stop_keeping(edge *it)
 {
     if (it->watched)
         return true;
-    if (!change(it, LINKED, LINKING))
+    if (!change(it, LINKED, LINKING)) {
+        let_go_of_edge(it);
         return false;
+    }
     unkept_by[model_thread()]++;
     lock(it);
     it->watched = true;
@@ -163,7 +225,7 @@ static bool stop_keeping(edge *it)
     unlock(it);
     if (change(it, LINKING, LINKED))
         return true;
-    it->dependent = false;
+    let_go_of_both(it);
     return false;
 }
 
@@ -182,7 +244,6 @@ static void release_taken(edge *taken, bool is_lost)
             odi_add_relaxed(&references, 1);
         }
         fire(it);
-        let_go_of_edge(it);
     }
 }
 
@@ -196,10 +257,8 @@ static edge *remaining(edge *taken, edge *rest, bool (*belongs)(edge *))
     for (edge *it = taken, *next; it != NULL; it = next) {
         next = it->next;
         it->next = rest;
-        if (!belongs(it)) {
-            let_go_of_edge(it);
+        if (!belongs(it))
             continue;
-        }
         if (last != NULL)
             last->next = it;
         else
@@ -242,11 +301,11 @@ static void stop_being_kept(void)
 
 static bool is_not_done(edge *it)
 {
-    bool is_done = odi_load_acquire(&it->state, none) == DONE;
-
-    if (is_done)
-        swept_by[model_thread()]++;
-    return !is_done;
+    if (!is_done(it))
+        return true;
+    swept_by[model_thread()]++;
+    let_go_of_edge(it);
+    return false;
 }
 
 /* AnyTask.noteRemovedDependent, when a sweep is due; the caller has the task */
@@ -291,11 +350,9 @@ static void link_edge(edge *it)
     odi_add_relaxed(&references, 1); /* guard let dependency */
     (void)step(HAS_DEPENDENTS, 0, FINISHED);
     if (!change(it, LINKING, LINKED)) {
-        it->dependent = false;
-        let_go_of_edge(it);
+        let_go_of_both(it);
     } else if (!attach(it)) {
         fire(it);
-        let_go_of_edge(it);
     } else {
         stop_being_kept();
     }
@@ -312,12 +369,14 @@ static void take_out(edge *it)
     was_there = it->in_list;
     it->in_list = false;
     unlock(it);
-    if (!was_there)
-        return;
-    was_removed = remove_edge(it);
-    if (was_removed)
-        odi_add_relaxed(&released[number_of(it)], 1);
-    let_go_of_edge(it);
+    if (was_there) {
+        was_removed = remove_edge(it);
+        let_go_of_edge(it);
+        if (was_removed)
+            odi_add_relaxed(&released[number_of(it)], 1);
+        let_go_of_dependent(it);
+    }
+    let_go_of_dependent(it); /* the caller's */
 }
 
 /* ---- scenarios ---- */
@@ -331,11 +390,20 @@ static void in_body(int count, int holders)
         edges[i] = model_calloc(1, sizeof *edges[i]);
         odi_store_relaxed(&edges[i]->state, LINKING);
         odi_store_relaxed(&edges[i]->references, 2);
+        odi_store_relaxed(&edges[i]->dependent_references, removes && i == 0 ? 3 : 2);
+        odi_store_relaxed(&edges[i]->memory, 1);
         edges[i]->dependency = edges[i]->dependent = edges[i]->in_list = true;
     }
 }
 
 static void one_edge(void) { in_body(1, 1); }
+
+static void one_removed_edge(void)
+{
+    removes = true;
+    in_body(1, 1);
+}
+
 
 /* One is there, the other one comes. */
 static void one_more_edge(void) { in_body(2, 1); link_edge(edges[0]); }
@@ -359,7 +427,7 @@ static void both_are_released_once(void)
 
 MODEL_SCENARIO(edge_linked_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets, links_first)
 MODEL_REACHES(edge_linked_while_the_body_returns, fired_by[0] == 1, unkept_by[0] == 1, unkept_by[1] == 1)
-MODEL_SCENARIO(edge_removed_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets,
+MODEL_SCENARIO(edge_removed_while_the_body_returns, one_removed_edge, first_is_released_once, returns_and_forgets,
                links_first, removes_first)
 MODEL_REACHES(edge_removed_while_the_body_returns, was_removed, unkept_by[0] == 1, unkept_by[1] == 1)
 MODEL_SCENARIO(edge_beside_one_that_is_linked, one_more_edge, both_are_released_once, returns_and_forgets,
@@ -377,8 +445,8 @@ MODEL_REACHES(edge_linked_while_the_task_is_finished, fired_by[0] == 1, fired_by
 
 static void two_linked_to_what_is_swept(void)
 {
+    removes = sweeps = true;
     in_body(2, 1);
-    sweeps = true;
     link_edge(edges[0]);
     link_edge(edges[1]);
 }

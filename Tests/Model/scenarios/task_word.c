@@ -16,7 +16,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue d05f23d7
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fb200922
  * transcribes: Sources/Overdrive/Task/Task.swift:add 82113120
