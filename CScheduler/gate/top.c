@@ -159,6 +159,9 @@ struct od_top {
 /* Waits for a snapshot at most so long, in steps of a millisecond. */
 enum { FIRST_SNAPSHOT_MS = 2000 };
 
+/* An older snapshot is of a process that is stopped, publishes no longer, or runs another program. */
+static const int64_t OLDEST_SNAPSHOT_NS = 30 * ODI_SECOND;
+
 static const char *problem_of(int error)
 {
     switch (error) {
@@ -185,7 +188,7 @@ static bool refuse(char *message, size_t capacity, const char *format, int numbe
 
 static bool is_sound(const odi_page *page, int process, char *message, size_t capacity)
 {
-    if (page->magic != ODI_PAGE_MAGIC || page->process != process || page->started != odi_shared_started(process))
+    if (page->magic != ODI_PAGE_MAGIC || page->started != odi_shared_started(process))
         return refuse(message, capacity, problem_of(ENOENT), process);
     if (page->version != ODI_PAGE_VERSION || page->bytes != sizeof *page)
         return refuse(message, capacity, "the page has another version (%d). Use the command of the program's own version.",
@@ -202,8 +205,11 @@ od_top *od_top_open(int process, char *message, size_t capacity)
         (void)refuse(message, capacity, problem_of(error), process);
         return NULL;
     }
-    od_top *top = is_sound(page, process, message, capacity) ? calloc(1, sizeof *top) : NULL;
+    bool sound = is_sound(page, process, message, capacity);
+    od_top *top = sound ? calloc(1, sizeof *top) : NULL;
     if (top == NULL) {
+        if (sound)
+            (void)refuse(message, capacity, problem_of(ENOMEM), process);
         odi_shared_close(page, sizeof *page);
         return NULL;
     }
@@ -248,6 +254,8 @@ bool od_top_read(od_top *top, od_top_view *view, char *message, size_t capacity)
             return refuse(message, capacity, "the process writes no snapshots (%d). Continue it if it is stopped.", top->process);
         odi_clock_sleep(ODI_MILLISECOND);
     }
+    if (odi_clock_now() - (int64_t)it->taken_ns > OLDEST_SNAPSHOT_NS)
+        return refuse(message, capacity, "the process writes no snapshots (%d). Continue it if it is stopped.", top->process);
     make_sound(it);
     *view = (od_top_view){it->taken_ns, it->pool_count, it->worker_count, it->queue_count, it->all_queues,
                           it->pools,    it->workers,    it->queues};

@@ -12,7 +12,7 @@ OD_BEGIN_DECLS
 
 /* Publishes the page of this process for its user: a thread renews it five times a second, or more seldom if that
  * would take 1 % of a CPU. Returns true if the page is published already. Returns false, with a sentence in `message`,
- * if the system refuses the thread or the memory. A forked child publishes nothing. */
+ * if the system refuses the thread or the memory. A forked child publishes nothing until it calls this. */
 bool od_top_publish(char *message, size_t capacity);
 
 /* Ends the page. Returns false if no page was published. */
@@ -40,7 +40,7 @@ typedef struct od_top_queue {
     int32_t width;
     uint32_t suspended, active;
     uint64_t pending, running;
-    uint64_t busy_ns; /* time since a snapshot found no pending job; no job has waited longer, up to 200 ms */
+    uint64_t busy_ns; /* time since a snapshot found no pending job; no job has waited longer than that and one renewal */
     char label[48];
 } od_top_queue;
 

@@ -31,6 +31,7 @@ static struct {
 /* The process that records. A forked child records nothing, and cannot take the lock if a thread of the parent held it. */
 static odi_atomic(int) process;
 static odi_atomic(uint32_t) hangs;
+static odi_atomic(bool) writes; /* while a file is written */
 
 /* ---- a file ---- */
 
@@ -150,6 +151,14 @@ static int open_file(char *text, size_t capacity, int *error)
     return file;
 }
 
+/* strerror may allocate, which a signal handler must not. */
+static const char *text_of(int error)
+{
+    const char *text = strerrordesc_np(error);
+
+    return text != NULL ? text : "unknown error";
+}
+
 /* Lock held. */
 static bool save(const char *reason, char *text, size_t capacity)
 {
@@ -164,7 +173,7 @@ static bool save(const char *reason, char *text, size_t capacity)
     }
     if (error != 0)
         (void)snprintf(text, capacity, "cannot write the recording (%s: %s). Free space, or name a directory that you may write to.",
-                       recorder.folder, strerror(error));
+                       recorder.folder, text_of(error));
     return error == 0;
 }
 
@@ -175,6 +184,8 @@ bool odi_recorder_is_on(void)
 
 bool odi_recorder_save(const char *reason, char *text, size_t capacity)
 {
+    int error = errno; /* of the code that a signal handler has interrupted */
+
     if (!odi_recorder_is_on()) {
         (void)snprintf(text, capacity, "nothing is recorded (process %d). Set OVERDRIVE_RECORDER to a directory.", getpid());
         return false;
@@ -183,8 +194,11 @@ bool odi_recorder_save(const char *reason, char *text, size_t capacity)
         (void)snprintf(text, capacity, "cannot write the recording (another one is being written). Try again later.");
         return false;
     }
+    odi_store_relaxed(&writes, true); /* relaxed: a hint for other traps */
     bool saved = save(reason, text, capacity);
+    odi_store_relaxed(&writes, false); /* relaxed: as above */
     pthread_mutex_unlock(&lock);
+    errno = error;
     return saved;
 }
 
@@ -196,7 +210,11 @@ static void record(const char *sentence, bool fatal)
 
     if (!odi_recorder_is_on() || (!fatal && odi_add_relaxed(&hangs, 1) >= MOST_HANGS)) /* relaxed: a counter */
         return;
-    if (!odi_recorder_save(sentence, text, sizeof text))
+    bool saved = odi_recorder_save(sentence, text, sizeof text);
+    /* A trap ends the process, so it waits for the file that another trap is writing. */
+    for (int tries = 0; fatal && !saved && odi_load_relaxed(&writes) && tries < 9; tries++) /* relaxed: a hint */
+        saved = odi_recorder_save(sentence, text, sizeof text);
+    if (!saved)
         odi_tell("recorder: %s", text);
     else
         odi_tell("recorder: the last seconds are in %s. Run overdrive trace convert on it.", text);

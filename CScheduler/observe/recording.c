@@ -208,8 +208,10 @@ static odi_recording_status write_trace(conversion *it, int file)
     origin.times.monotonic -= before;
     origin.times.boottime -= before;
     origin.times.realtime -= before;
-    if (!odi_trace_writer_begin(&writer, file, &origin, 0))
+    if (!odi_trace_writer_begin(&writer, file, &origin, 0)) {
+        odi_file_close(file);
         return refuse(it, ODI_RECORDING_UNWRITTEN, "cannot convert the recording", "out of memory", "Raise the limit of memory.");
+    }
     bool whole = write_events(it, &writer);
     (void)snprintf(reason, sizeof reason, "recorded: %s", header->reason);
     odi_trace_clean(reason);

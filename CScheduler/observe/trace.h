@@ -65,6 +65,9 @@ bool odi_trace_visit_kept(void (*visit)(struct odi_trace_thread *thread, void *r
 /* As OVERDRIVE_RECORDER and OVERDRIVE_TRACE say, once in a process. A value that cannot be used is told as a warning. */
 void odi_trace_from_environment(void);
 
+/* The same for OVERDRIVE_RECORDER only: before a trace that the program starts. */
+void odi_recorder_from_environment(void);
+
 #pragma GCC visibility pop
 
 #endif

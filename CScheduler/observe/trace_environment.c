@@ -77,10 +77,17 @@ static void read_recorder(void)
         odi_warn("OVERDRIVE_RECORDER: %s Nothing is recorded (%s).", message, value);
 }
 
+void odi_recorder_from_environment(void)
+{
+    static pthread_once_t read = PTHREAD_ONCE_INIT;
+
+    pthread_once(&read, read_recorder);
+}
+
 /* The recorder first: a trace finds its names and its clock. */
 static void read_environment(void)
 {
-    read_recorder();
+    odi_recorder_from_environment();
     read_trace();
 }
 

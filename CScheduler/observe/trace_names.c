@@ -127,8 +127,10 @@ static uint32_t take_name(const void *object)
         oldest = all->name[*each].object == object ? each : oldest;
         count += all->name[*each].object == object;
     }
-    if (count < NAMES_KEPT)
-        return all->names < ODI_TRACE_OBJECTS ? ++all->names : 0;
+    if (count < NAMES_KEPT && all->names < ODI_TRACE_OBJECTS)
+        return ++all->names;
+    if (oldest == NULL)
+        return 0;
     uint32_t number = *oldest;
     *oldest = all->name[number].before;
     return number;

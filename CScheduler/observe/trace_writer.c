@@ -30,6 +30,11 @@ void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns)
 {
     uint64_t closest = UINT64_MAX;
 
+    if (!ticks) {
+        *ns = odi_clock_now();
+        *tick = (uint64_t)*ns;
+        return;
+    }
     for (int i = 0; i < 3; i++) {
         uint64_t before = odi_trace_time(ticks);
         int64_t now = odi_clock_now();

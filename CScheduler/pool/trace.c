@@ -8,6 +8,7 @@
 
 bool od_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char *message, size_t capacity)
 {
+    odi_recorder_from_environment(); /* the trace finds its names and its clock */
     return odi_trace_start(path, most_ns, most_bytes, message, capacity);
 }
 

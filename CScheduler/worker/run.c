@@ -539,7 +539,7 @@ static slot_range slots_with_runs(odi_team *team)
     slot_range found = {0, 0};
 
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
-        if (odi_load_relaxed(&worker->run) == 0) /* relaxed: L3's fence precedes it */
+        if (odi_load_acquire(&worker->run, L4) == 0)
             continue;
         if (found.to == 0)
             found.from = slot - 1;

@@ -148,7 +148,8 @@ static void save_after_a_second(void *unused)
     add_some(queue, 5);
     child_expects(od_queue_wait(queue, HANG_NS));
     child_expects(od_recording_save("", text, sizeof text));
-    child_expects(system("test $(cat /tmp/od-recorder-*/*.odrec | wc -c) -lt 100000") == 0 || UNDER_TSAN);
+    snprintf(text, sizeof text, "test $(cat %s/*.odrec | wc -c) -lt 100000", folder);
+    child_expects(system(text) == 0 || UNDER_TSAN);
 }
 
 TEST(a_recording_leaves_out_older_seconds)

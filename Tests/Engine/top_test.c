@@ -118,7 +118,7 @@ TEST(a_page_of_another_version_is_refused)
     assert_refused(getpid(), "another version (2)");
     page->version = ODI_PAGE_VERSION;
     page->bytes = sizeof *page;
-    page->process++; /* as of a process that had this number before */
+    page->started++; /* as of a process that had this number before */
     assert_refused(getpid(), "publishes no page");
     odi_shared_free(page, sizeof *page, file);
 }

@@ -50,7 +50,7 @@ extension Scheduler {
     /// - Throws: ``TraceError`` if nothing is recorded, or the file cannot be written.
     /// - Ordering: Events before this call are in the file.
     /// - Threading: Any thread. A forked child records nothing.
-    /// - Cost: Writes up to 512 KiB for each thread. Threads that start or end wait for it.
+    /// - Cost: Writes up to 512 KiB for each thread. Threads that start, end or fork wait for it.
     @discardableResult
     public static func saveRecording(_ reason: String = "Scheduler.saveRecording") throws(TraceError) -> String {
         let (saved, text) = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_200) { room -> (Bool, String) in
