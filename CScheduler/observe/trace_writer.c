@@ -30,11 +30,10 @@ void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns)
 {
     uint64_t closest = UINT64_MAX;
 
-    if (!ticks) {
-        *ns = odi_clock_now();
-        *tick = (uint64_t)*ns;
+    *ns = odi_clock_now();
+    *tick = (uint64_t)*ns;
+    if (!ticks)
         return;
-    }
     for (int i = 0; i < 3; i++) {
         uint64_t before = odi_trace_time(ticks);
         int64_t now = odi_clock_now();
@@ -482,11 +481,11 @@ static int64_t now_of(const odi_trace_writer *writer)
 
 void odi_trace_writer_note(odi_trace_writer *writer, const char *text)
 {
-    odi_perfetto_event note = {
+    odi_perfetto_event event = {
         .sequence = OWN_SEQUENCE, .ns = (uint64_t)now_of(writer), .type = ODI_PERFETTO_INSTANT, .name = NOTE_NAME};
 
     odi_perfetto_name(&writer->out, OWN_SEQUENCE, NOTE_NAME, text);
-    odi_perfetto_event_write(&writer->out, &note);
+    odi_perfetto_event_write(&writer->out, &event);
 }
 
 void odi_trace_writer_end(odi_trace_writer *writer, odi_trace_thread *first)

@@ -26,3 +26,4 @@ void odi_process_note_placement(void) {}
 void odi_numa_move(void *memory, size_t bytes, int node) {}
 _Noreturn void odi_trap(const char *format, ...) { model_fail("trapped: %s", format); }
 void odi_warn(const char *format, ...) {}
+void odi_warn_of_hang(const char *format, ...) {}
