@@ -15,7 +15,7 @@
 #include "os/thread.h"
 
 /* Files of hangs in a process; names that are tried; events before the last seconds, which show what a thread is in. */
-enum { MOST_HANGS = 8, NAMES_TRIED = 100, EVENTS_BEFORE = 64 };
+enum { MOST_HANGS = 8, NAMES_TRIED = 10000, EVENTS_BEFORE = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
@@ -43,7 +43,7 @@ typedef struct {
     odi_recording_static text[ODI_RECORDING_STATICS];
 } output;
 
-static output out; /* under the lock */
+static output out = {.file = -1}; /* under the lock */
 
 static void put(const void *bytes, size_t count)
 {
@@ -167,7 +167,9 @@ static bool save(const char *reason, char *text, size_t capacity)
     out.file = open_file(text, capacity, &error);
     if (out.file >= 0) {
         error = write_file(reason);
-        odi_file_close(out.file);
+        int file = out.file;
+        out.file = -1;
+        odi_file_close(file);
         if (error != 0)
             odi_file_remove(text);
     }
@@ -220,10 +222,18 @@ static void record(const char *sentence, bool fatal)
         odi_tell("recorder: the last seconds are in %s. Run overdrive trace convert on it.", text);
 }
 
+/* A child without the recorder has no use for its parent's file. */
+static void close_in_child(void)
+{
+    if (out.file >= 0)
+        odi_file_close(out.file);
+    out.file = -1;
+}
+
 bool odi_recorder_start(const char *folder, int64_t most_ns, char *message, size_t capacity)
 {
     if (!odi_thread_lock_in_time(&lock)) {
-        (void)snprintf(message, capacity, "cannot record (a forked child of a thread that began to). Start the child anew.");
+        (void)snprintf(message, capacity, "cannot record (the parent wrote a recording at the fork). Record in a child that calls exec.");
         return false;
     }
     int error = odi_file_folder(folder, recorder.folder, sizeof recorder.folder - 64);
@@ -238,6 +248,7 @@ bool odi_recorder_start(const char *folder, int64_t most_ns, char *message, size
     if (error == 0) {
         odi_store_relaxed(&process, getpid()); /* relaxed: no pool exists yet */
         odi_recordings_to(record);
+        (void)pthread_atfork(NULL, NULL, close_in_child);
     } else {
         (void)snprintf(message, capacity, "cannot record into the directory (%s: %s). Name a directory that you may write to.",
                        folder, strerror(error));

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,10 +19,22 @@ int odi_file_create(const char *path, int *error)
     return file;
 }
 
+/* Whether the process may not write so many bytes more. A write beyond RLIMIT_FSIZE would raise SIGXFSZ, which ends it. */
+static bool exceeds_limit(int file, size_t count)
+{
+    struct rlimit most;
+    off_t end = lseek(file, 0, SEEK_CUR);
+
+    return end >= 0 && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+           (rlim_t)end + count > most.rlim_cur;
+}
+
 int odi_file_write(int file, const void *bytes, size_t count)
 {
     const char *next = bytes;
 
+    if (exceeds_limit(file, count))
+        return EFBIG;
     while (count > 0) {
         ssize_t written = write(file, next, count);
 
