@@ -85,17 +85,17 @@ extension AppReport: CustomStringConvertible {
         for (index, task) in tasks.enumerated() {
             let thread = index + 1
             events.append(
-                "{\"ph\":\"M\",\"pid\":1,\"tid\":\(thread),\"name\":\"thread_name\",\"args\":{\"name\":\(ReportText.json(task.task))}}")
-            let arguments = "\"args\":{\"provider\":\(ReportText.json(task.provider)),\"outcome\":\(ReportText.json(task.outcome.rawValue)),\"critical\":\(task.isCritical)}"
+                "{\"ph\":\"M\",\"pid\":1,\"tid\":\(thread),\"name\":\"thread_name\",\"args\":{\"name\":\(MarkupText.json(task.task))}}")
+            let arguments = "\"args\":{\"provider\":\(MarkupText.json(task.provider)),\"outcome\":\(MarkupText.json(task.outcome.rawValue)),\"critical\":\(task.isCritical)}"
             if let start = task.started {
                 let end = task.ended ?? start
                 events.append(
-                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(ReportText.json("boot " + task.task)),\"cat\":\"boot\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(MarkupText.json("boot " + task.task)),\"cat\":\"boot\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
             }
             if let start = task.stopStarted {
                 let end = task.stopEnded ?? start
                 events.append(
-                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(ReportText.json("stop " + task.task)),\"cat\":\"stop\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(MarkupText.json("stop " + task.task)),\"cat\":\"stop\",\"ts\":\(ReportText.microseconds(start)),\"dur\":\(ReportText.microseconds(end - start)),\(arguments)}")
             }
             for dependency in task.dependencies {
                 guard let start = task.started, let ended = tasks[dependency].ended else { continue }

@@ -44,7 +44,7 @@ struct BatchMeter {
             next = time + 1
             let left = rate.secondsLeft(to: Double(state.total)).map(JSONText.number) ?? "null"
             write(
-                "{\"job\":\(JSONText.string(job)),\"shard\":\"\(shard)\",\"seconds\":\(JSONText.number(time)),"
+                "{\"job\":\(MarkupText.json(job)),\"shard\":\"\(shard)\",\"seconds\":\(JSONText.number(time)),"
                     + "\"items\":\(state.total),\"done\":\(state.done),\"resumed\":\(state.resumed),"
                     + "\"quarantined\":\(state.quarantined),\"retries\":\(state.retries),"
                     + "\"items_per_second\":\(rate.rate.map(JSONText.number) ?? "null"),\"seconds_left\":\(left)}\n"

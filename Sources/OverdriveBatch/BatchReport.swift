@@ -1,3 +1,5 @@
+internal import OverdriveCore
+
 /// The results of a run.
 ///
 ///     print(report)                       // job "thumbnails": finished, 98 of 100 items done, 2 given up, in 1.234 s
@@ -76,17 +78,17 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     /// The report as a JSON object on one line. Bytes of names that are not UTF-8 become U+FFFD.
     public var json: String {
         let gone = quarantined.map {
-            "{\"name\":\(JSONText.string($0.name)),\"attempts\":\($0.failure.attempts),\"error\":\(JSONText.string($0.failure.description))}"
+            "{\"name\":\(MarkupText.json($0.name)),\"attempts\":\($0.failure.attempts),\"error\":\(MarkupText.json($0.failure.description))}"
         }
         let slow = slowest.map {
-            "{\"name\":\(JSONText.string($0.name)),\"seconds\":\(JSONText.number($0.seconds))}"
+            "{\"name\":\(MarkupText.json($0.name)),\"seconds\":\(JSONText.number($0.seconds))}"
         }
         let fields = [
-            "\"job\":\(JSONText.string(job))", "\"shard\":\"\(shard)\"", "\"ending\":\"\(ending.rawValue)\"",
+            "\"job\":\(MarkupText.json(job))", "\"shard\":\"\(shard)\"", "\"ending\":\"\(ending.rawValue)\"",
             "\"items\":\(items)", "\"done\":\(done)", "\"resumed\":\(resumed)", "\"pending\":\(pending)",
             "\"retries\":\(retries)", "\"quarantined\":[\(gone.joined(separator: ","))]",
-            "\"stuck\":[\(stuck.map(JSONText.string).joined(separator: ","))]",
-            "\"late\":[\(late.map(JSONText.string).joined(separator: ","))]", "\"cut_off_bytes\":\(cutOff)",
+            "\"stuck\":[\(stuck.map { MarkupText.json($0) }.joined(separator: ","))]",
+            "\"late\":[\(late.map { MarkupText.json($0) }.joined(separator: ","))]", "\"cut_off_bytes\":\(cutOff)",
             "\"seconds\":\(JSONText.number(seconds))",
             "\"items_per_second\":\(JSONText.number(itemsPerSecond))",
             "\"workers\":\(workers)", "\"worker_use\":\(JSONText.number(workerUse))",
@@ -106,7 +108,7 @@ public struct BatchReport: Sendable, CustomStringConvertible {
         if pending > 0 { facts.append("\(pending) pending") }
         if !stuck.isEmpty { facts.append("\(stuck.count) of them did not end") }
         let part = shard == .whole ? "" : ", shard \(shard)"
-        return "job \(JSONText.string(job))\(part): \(ending.rawValue), \(facts.joined(separator: ", ")), in \(JSONText.number(seconds)) s"
+        return "job \(MarkupText.json(job))\(part): \(ending.rawValue), \(facts.joined(separator: ", ")), in \(JSONText.number(seconds)) s"
     }
 
     /// The report for people, one fact for each line.
@@ -138,28 +140,8 @@ public struct BatchReport: Sendable, CustomStringConvertible {
     }
 }
 
-/// The subset of JSON that reports use.
+/// The form of numbers in reports.
 package enum JSONText {
-    package static func string(_ bytes: [UInt8]) -> String { string(String(decoding: bytes, as: UTF8.self)) }
-
-    package static func string(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\t": result += "\\t"
-            case "\r": result += "\\r"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
-    }
-
     /// Returns a number with at most four significant digits.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }

@@ -104,7 +104,7 @@ struct ReportTests {
         gate.open()  // not over before that
         let report = await app.ended()
         #expect(report.table.contains("Events: 0 accepted, 0 delivered, 1 refused, 0 dropped."), "\(report.table)")
-        #expect(report.trace.contains(#""a\u000ab""#))
+        #expect(report.trace.contains(#""a\nb""#))
     }
 
     @Test("is written to a folder, or says why not")

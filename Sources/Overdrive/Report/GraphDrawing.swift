@@ -1,12 +1,14 @@
 // Owns the drawings of nodes and edges in DOT, Mermaid and SVG. Frozen graphs and reports make it. It never touches a run.
 
+internal import OverdriveCore
+
 /// Nodes and edges to draw, with the critical path of a run if it is known.
 struct GraphDrawing {
     let name: String
     /// The name of each node. ``GraphPicture`` puts the nodes of one path into one box.
     let names: [String]
     let edges: [DrawnEdge]
-    /// What follows a node's name, such as its time.
+    /// The text after a node's name, such as its time.
     var note: (Int) -> String = { _ in "" }
     /// The nodes of the critical path, each followed by the next one on the path; the last one is its own next.
     var critical: [Int: Int] = [:]
@@ -84,7 +86,7 @@ struct GraphDrawing {
 
     /// Returns escaped text for Mermaid, in which # begins an entity.
     private static func mermaid(_ text: String) -> String {
-        ReportText.escaped(text).split(separator: "#", omittingEmptySubsequences: false).joined(separator: "#35;")
+        MarkupText.xml(text).split(separator: "#", omittingEmptySubsequences: false).joined(separator: "#35;")
     }
 }
 
@@ -178,7 +180,7 @@ private struct GraphPicture {
         var parts = [
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" font-family=\"sans-serif\" font-size=\"12\">",
             "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
-            "<text x=\"16\" y=\"24\" font-size=\"16\" font-weight=\"bold\">\(ReportText.escaped(title))</text>",
+            "<text x=\"16\" y=\"24\" font-size=\"16\" font-weight=\"bold\">\(MarkupText.xml(title))</text>",
         ]
         // Lines of the critical path come last, so that no other line covers them.
         for line in lines.filter({ !criticalLines.contains($0) }) + lines.filter(criticalLines.contains) {
@@ -191,8 +193,8 @@ private struct GraphPicture {
             let shown = label.count <= 22 ? label : label.prefix(10) + "…" + label.suffix(11)
             let colors = box.isCritical ? "fill=\"#fdd\" stroke=\"#d33\"" : "fill=\"#e4edfb\" stroke=\"#37c\""
             parts.append(
-                "<rect x=\"\(x(index))\" y=\"\(y(index))\" width=\"150\" height=\"24\" rx=\"3\" \(colors)><title>\(ReportText.escaped(label))</title></rect>")
-            parts.append("<text x=\"\(x(index) + 75)\" y=\"\(y(index) + 16)\" text-anchor=\"middle\">\(ReportText.escaped(shown))</text>")
+                "<rect x=\"\(x(index))\" y=\"\(y(index))\" width=\"150\" height=\"24\" rx=\"3\" \(colors)><title>\(MarkupText.xml(label))</title></rect>")
+            parts.append("<text x=\"\(x(index) + 75)\" y=\"\(y(index) + 16)\" text-anchor=\"middle\">\(MarkupText.xml(shown))</text>")
         }
         return (parts + ["</svg>\n"]).joined(separator: "\n")
     }

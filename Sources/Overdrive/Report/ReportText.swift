@@ -1,40 +1,7 @@
-// Owns the text forms that reports and drawings share: escapes for XML and JSON, and times. It holds no state.
+// Owns the text forms of times and columns that reports and drawings share. It holds no state.
 
-internal import OverdriveCore
-
-/// Formats times and quotes names in reports and drawings.
+/// Formats times and columns in reports and drawings.
 package enum ReportText {
-    /// Returns escaped text for XML. It works on scalars, because one character may be a quote with a combining accent.
-    package static func escaped(_ text: some StringProtocol) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "&": escaped += "&amp;"
-            case "\"": escaped += "&quot;"
-            default: escaped.unicodeScalars.append(scalar.value < 32 ? " " : scalar)
-            }
-        }
-        return escaped
-    }
-
-    /// Returns a quoted string for JSON.
-    package static func json(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case _ where scalar.value < 0x20:
-                let hex = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
-    }
-
     /// Returns a time with one decimal, in µs, ms or s.
     package static func time(_ time: Duration) -> String {
         let microseconds = time / .microseconds(1)

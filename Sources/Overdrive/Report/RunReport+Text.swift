@@ -1,5 +1,7 @@
 // Owns the text forms of a report on a run: a table and JSON. Programs call them. They never change the report.
 
+internal import OverdriveCore
+
 extension RunReport {
     /// The report for people: a table of the nodes, the critical path (*), and the parallelism over time.
     ///
@@ -47,11 +49,11 @@ extension RunReport {
     public var json: String {
         func time(_ time: Duration?) -> String { time.map(ReportText.microseconds) ?? "null" }
         let nodes = entries.map { entry in
-            "{\"name\":\(ReportText.json(entry.name)),\"outcome\":\"\(entry.outcome.rawValue)\",\"dependencies\":\(entry.dependencies),"
+            "{\"name\":\(MarkupText.json(entry.name)),\"outcome\":\"\(entry.outcome.rawValue)\",\"dependencies\":\(entry.dependencies),"
                 + "\"ready\":\(time(entry.ready)),\"started\":\(time(entry.started)),\"ended\":\(time(entry.ended)),"
                 + "\"slack\":\(time(entry.slack)),\"critical\":\(entry.isCritical)}"
         }
-        return "{\"name\":\(ReportText.json(name)),\"elapsed\":\(time(elapsed)),\"work\":\(time(work)),\"nodes\":[\n"
+        return "{\"name\":\(MarkupText.json(name)),\"elapsed\":\(time(elapsed)),\"work\":\(time(work)),\"nodes\":[\n"
             + nodes.joined(separator: ",\n") + "\n]}\n"
     }
 }

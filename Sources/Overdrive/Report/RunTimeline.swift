@@ -1,5 +1,7 @@
 // Owns the picture of a run over time: a bar for each task or node. `RunReport` and the report of an app draw it.
 
+internal import OverdriveCore
+
 /// A picture of tasks or nodes over time, with arrows to the dependents.
 package struct RunTimeline {
     /// A task or a node.
@@ -84,7 +86,7 @@ package struct RunTimeline {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\" font-size=\"12\">")
         parts.append("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")
         parts.append("<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"#666\"/></marker></defs>")
-        parts.append("<text x=\"16\" y=\"24\" font-size=\"16\" font-weight=\"bold\">\(ReportText.escaped(title))</text>")
+        parts.append("<text x=\"16\" y=\"24\" font-size=\"16\" font-weight=\"bold\">\(MarkupText.xml(title))</text>")
         parts.append("<text x=\"16\" y=\"42\" fill=\"#666\">red: the critical path; blue: other tasks; grey: waited for a worker; arrows: waited for</text>")
         for tick in 0...5 {
             let time = total * tick / 5
@@ -93,7 +95,7 @@ package struct RunTimeline {
         }
         for index in shown {
             let (bar, y) = (bars[index], middle(index))
-            parts.append("<text x=\"\(left - 8)\" y=\"\(y + 4)\" text-anchor=\"end\">\(ReportText.escaped(shortened(bar.name)))</text>")
+            parts.append("<text x=\"\(left - 8)\" y=\"\(y + 4)\" text-anchor=\"end\">\(MarkupText.xml(shortened(bar.name)))</text>")
             guard let start = bar.started else {
                 parts.append("<text x=\"\(left + 4)\" y=\"\(y + 4)\" fill=\"#999\">\(bar.note)</text>")
                 continue
@@ -103,7 +105,7 @@ package struct RunTimeline {
                 parts.append("<line x1=\"\(place(x(bar.ready)))\" y1=\"\(y)\" x2=\"\(place(x(start)))\" y2=\"\(y)\" stroke=\"#bbb\" stroke-width=\"3\"/>")
             }
             let color = bar.isFailed ? "#000" : bar.isCritical ? "#d33" : "#37c"
-            parts.append("<rect x=\"\(place(x(start)))\" y=\"\(y - 7)\" width=\"\(place(max(1.5, x(end) - x(start))))\" height=\"14\" rx=\"2\" fill=\"\(color)\"><title>\(ReportText.escaped(bar.name)): \(ReportText.time(start)) to \(ReportText.time(end))</title></rect>")
+            parts.append("<rect x=\"\(place(x(start)))\" y=\"\(y - 7)\" width=\"\(place(max(1.5, x(end) - x(start))))\" height=\"14\" rx=\"2\" fill=\"\(color)\"><title>\(MarkupText.xml(bar.name)): \(ReportText.time(start)) to \(ReportText.time(end))</title></rect>")
             parts.append("<text x=\"\(place(x(end) + 5))\" y=\"\(y + 4)\" fill=\"#444\">\(ReportText.time(end - start))\(bar.isFailed ? " failed" : "")</text>")
         }
         for index in shown {

@@ -1,3 +1,5 @@
+internal import OverdriveCore
+
 /// The report as one HTML page, which loads nothing. Labels are escaped.
 struct TracePage {
     private let report: TraceReport
@@ -18,28 +20,13 @@ struct TracePage {
 
     var html: String {
         var page = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-        page += "<meta name=\"viewport\" content=\"width=device-width\"><title>\(Self.escaped(report.program)): trace</title>"
-        page += "<style>\(Self.style)</style></head><body>\n<h1>\(Self.escaped(report.head))</h1>\n<ul>"
-        for finding in report.findings { page += "<li>\(Self.escaped(finding))</li>" }
+        page += "<meta name=\"viewport\" content=\"width=device-width\"><title>\(MarkupText.xml(report.program)): trace</title>"
+        page += "<style>\(Self.style)</style></head><body>\n<h1>\(MarkupText.xml(report.head))</h1>\n<ul>"
+        for finding in report.findings { page += "<li>\(MarkupText.xml(finding))</li>" }
         page += "</ul>\n<h2>Timeline</h2>\n" + legend + threads + axis
         page += "<h2>Queues</h2>\n" + queues + "<h2>More</h2>\n<ul>"
-        for line in report.rest { page += "<li>\(Self.escaped(line))</li>" }
+        for line in report.rest { page += "<li>\(MarkupText.xml(line))</li>" }
         return page + "</ul>\n</body></html>\n"
-    }
-
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            default: result.unicodeScalars.append(character)
-            }
-        }
-        return result
     }
 
     // MARK: Timeline
@@ -47,7 +34,7 @@ struct TracePage {
     private var legend: String {
         var text = "<p class=\"legend\">"
         for (label, colour) in colours.sorted(by: { $0.value < $1.value }) {
-            text += "<span><i class=\"c\(colour)\"></i>\(Self.escaped(report.labels[label].name))</span> "
+            text += "<span><i class=\"c\(colour)\"></i>\(MarkupText.xml(report.labels[label].name))</span> "
         }
         if report.labels.filter({ $0.count > 0 }).count > colours.count { text += "<span><i class=\"co\"></i>other queues</span> " }
         return text + "<span><i class=\"cb\"></i>blocked</span> <span><i class=\"cs\"></i>stolen branch</span> <span>blank: idle</span></p>\n"
@@ -57,11 +44,11 @@ struct TracePage {
         var text = "<div class=\"rows\">\n"
         let rows = timeline.rows
         for row in rows.prefix(Self.mostThreads) {
-            let name = Self.escaped(report.file.threads[row.track] ?? "thread")
+            let name = MarkupText.xml(report.file.threads[row.track] ?? "thread")
             text += "<div class=\"name\">\(name)</div><svg viewBox=\"0 0 \(TraceTimeline.columns) 10\" preserveAspectRatio=\"none\">"
             for bar in row.bars where bar.activity != .idle {
                 text += "<rect x=\"\(bar.from)\" y=\"0\" width=\"\(bar.to - bar.from)\" height=\"10\" class=\"\(style(of: bar))\">"
-                text += "<title>\(Self.escaped(title(of: bar)))</title></rect>"
+                text += "<title>\(MarkupText.xml(title(of: bar)))</title></rect>"
             }
             text += "</svg>\n"
         }
@@ -105,7 +92,7 @@ struct TracePage {
         for label in labels {
             let times = [TraceReport.time(label.run), TraceReport.time(label.blocked)] + label.percentiles
             let idle = label.idle > 0 ? "\(TraceReport.time(label.idle)) (\(label.reason.rawValue))" : "-"
-            text += "<tr><td>\(Self.escaped(label.name))</td><td>\(label.count)</td>"
+            text += "<tr><td>\(MarkupText.xml(label.name))</td><td>\(label.count)</td>"
             for cell in times + [TraceReport.time(label.longest), idle] { text += "<td>\(cell)</td>" }
             text += "</tr>\n"
         }
