@@ -61,22 +61,27 @@ struct RateLimiterTests {
     func cancelled() async throws {
         let limit = RateLimiter(1, per: .seconds(3600))
         #expect(limit.tryAcquire())
-        for _ in 0..<3 {
-            // Each attempt is refused unless the one before has returned its permit.
-            let (hasBegun, waiter) = waiting(for: limit)
-            await hasBegun.wait()
-            waiter.cancel()
-            await #expect(throws: CancellationError.self) { try await waiter.value }
-        }
+        let before = limit.earned.load(ordering: .relaxed)
+        let first = await reserved(of: limit)
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(limit.earned.load(ordering: .relaxed) == before, "The permit has returned.")
+
+        let (earlier, later) = (await reserved(of: limit), await reserved(of: limit))
+        let both = limit.earned.load(ordering: .relaxed)
+        earlier.cancel()
+        await #expect(throws: CancellationError.self) { try await earlier.value }
+        #expect(limit.earned.load(ordering: .relaxed) == both, "The later call keeps its time.")
+        later.cancel()
+        await #expect(throws: CancellationError.self) { try await later.value }
     }
 
-    private func waiting(for limit: RateLimiter) -> (WaitGroup, Task<WaitGroup.WaitResult, any Error>) {
-        let hasBegun = WaitGroup()
-        hasBegun.enter()
-        return (hasBegun, Task {
-            hasBegun.leave()
-            return try await limit.acquire(timeout: .seconds(3601))
-        })
+    /// A task that has reserved a permit, and waits for its time.
+    private func reserved(of limit: RateLimiter) async -> Task<Void, any Error> {
+        let before = limit.earned.load(ordering: .relaxed)
+        let waiter = Task { try await limit.acquire() }
+        while limit.earned.load(ordering: .relaxed) == before { await Task.yield() }
+        return waiter
     }
 }
 

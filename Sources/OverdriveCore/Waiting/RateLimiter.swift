@@ -29,7 +29,8 @@ public final class RateLimiter: Sendable {
     /// The time that earns a full burst.
     private let slack: Int64
     /// When the permits that have been taken will all be earned, in the engine's time. The past: a full burst is free.
-    private let earned = Atomic(Int64.min)
+    /// Tests read it.
+    let earned = Atomic(Int64.min)
 
     /// Creates a limiter with a full burst.
     ///
@@ -126,7 +127,8 @@ public final class RateLimiter: Sendable {
             while case let left = reservation.due - od_timer_now(), left > 0 { try await Task.sleep(for: .nanoseconds(left)) }
         } catch {
             // relaxed: the word orders nothing else.
-            _ = earned.compareExchange(expected: reservation.earned, desired: reservation.earned - reservation.cost, ordering: .relaxed)
+            _ = earned.compareExchange(
+                expected: reservation.earned, desired: reservation.earned - reservation.cost, ordering: .relaxed)
             throw error
         }
         return .success
