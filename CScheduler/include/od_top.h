@@ -48,8 +48,8 @@ typedef struct od_top od_top;
 
 typedef struct od_top_view {
     uint64_t taken_ns;
-    uint32_t pool_count, worker_count, queue_count;
-    uint32_t all_queues; /* the queues with pending jobs; those with the most are in the view */
+    uint32_t pool_count, worker_count, queue_count; /* at most 16 pools, the newest, 256 of their workers and 128 queues */
+    uint32_t all_queues; /* at most 1,024 queues are counted; those with the most pending jobs are in the view */
     const od_top_pool *pools;
     const od_top_worker *workers;
     const od_top_queue *queues;

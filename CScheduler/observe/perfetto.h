@@ -46,7 +46,7 @@ typedef struct {
 
 odi_perfetto_times odi_perfetto_times_at(uint64_t monotonic_ns);
 
-/* What the clocks were at one moment, and which one is the trace's. */
+/* The clocks' times at one moment, and the clock of the trace. */
 void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, odi_perfetto_times times);
 void odi_perfetto_process(odi_perfetto *out, uint32_t sequence, uint64_t track, int pid, const char *name);
 void odi_perfetto_thread(odi_perfetto *out, uint32_t sequence, uint64_t track, uint64_t process, int pid, int tid,

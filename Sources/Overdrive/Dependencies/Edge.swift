@@ -55,7 +55,7 @@ internal import Synchronization
 
     private let record: UnsafeMutablePointer<Record>
 
-    /// Creates an edge in its dependent, with the reference of the dependent's list.
+    /// Creates an edge inside its dependent. The dependent's list holds the first reference.
     ///
     /// - Parameter own: The dependent's own record, which is unused. The caller holds the lock of the dependent's list.
     init(
@@ -69,7 +69,7 @@ internal import Synchronization
         unsafe record.pointee.state.store(State.idle.rawValue, ordering: .relaxed)
     }
 
-    /// Creates an edge in memory of its own, with the reference of the dependent's list.
+    /// Creates an edge outside its dependent. The dependent's list holds the first reference.
     init(to dependency: AnyTask, requiring requirement: AnyTask.DependencyRequirement) {
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: MemoryLayout<Record>.size, alignment: MemoryLayout<Record>.alignment)

@@ -24,7 +24,7 @@ final class GraphRun: CurrentWork {
     private let ready = GraphReadyList()
     /// Whether a job that will take a ready node is submitted and has not begun.
     private let isJobWaiting = Atomic(false)
-    /// What the thread that runs a node must look at before; see ``Flag``. It is 0 in most runs.
+    /// The flags that a thread checks before it runs a node; see ``Flag``. Most runs have none.
     private let flags = Atomic<UInt8>(0)
     private let isCancelled = Atomic(false)
     /// The times of the current run, if it is recorded. It is written when `token` is.

@@ -62,7 +62,7 @@ final class TopPage {
     }
 }
 
-/// What the schedulers of a process did at one moment.
+/// A snapshot of a process's schedulers.
 struct TopSnapshot {
     struct Pool {
         var name: String

@@ -1,4 +1,4 @@
-/// What each thread did in each of a fixed number of spans of equal length. A trace of any size becomes as many columns.
+/// The threads' activity in equal spans of time: the columns of the page's timeline. Their number is fixed.
 struct TraceTimeline {
     enum Activity: Hashable {
         case closure(Int), idle, blocked, branch
