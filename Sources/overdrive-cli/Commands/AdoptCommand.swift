@@ -12,7 +12,7 @@ struct AdoptCommand: ParsableCommand {
             changes. The command builds the package before and after. It reports each new compiler error and each \
             place that stays with Dispatch or Foundation, with file and line.
 
-            \(ExitStatus.help)
+            EXIT CODES: 0 all done; 1 some places stay with Dispatch, or do not compile; 64 wrong usage, nothing is changed.
             """
     )
 

@@ -12,7 +12,7 @@ struct MachineCommand: ParsableCommand {
             cgroup quota rounded up if that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT apply, \
             except with --root.
 
-            \(ExitStatus.help)
+            EXIT CODES: 0 printed; 1 the directory of --root cannot be read; 64 wrong usage; 74 the report could not be written.
             """
     )
 

@@ -13,7 +13,7 @@ struct PreloadCommand: ParsableCommand {
             as usual. A fully static program, or one linked with -static-stdlib, also runs as usual, after a \
             warning. The exit code is the program's, or 64 or 71 if it could not be started.
 
-            \(ExitStatus.help)
+            EXIT CODES: the program's; 64 wrong usage; 71 the library or the program cannot be started.
             """
     )
 

@@ -11,7 +11,8 @@ struct TopCommand: ParsableCommand {
             The program must be started with OVERDRIVE_TOP=1. A queue is busy since it was last seen without pending closures, \
             so that none of them has waited longer. If standard output is no terminal, the view is printed once.
 
-            \(ExitStatus.help)
+            EXIT CODES: 0 the view was left, or printed; 64 wrong usage; 66 no such process, no page, or another user's; \
+            74 the view could not be written.
             """
     )
 

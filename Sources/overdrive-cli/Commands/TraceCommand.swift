@@ -12,7 +12,7 @@ struct TraceCommand: ParsableCommand {
 
             The program must use Overdrive, or be started with overdrive preload. ui.perfetto.dev opens the file too.
 
-            \(ExitStatus.help)
+            EXIT CODES: the program's; 64 wrong usage; 71 the program cannot be started.
             """,
         subcommands: [TraceRecordCommand.self, TraceReportCommand.self, TraceConvertCommand.self],
         defaultSubcommand: TraceRecordCommand.self
@@ -25,9 +25,9 @@ struct TraceRecordCommand: ParsableCommand {
         commandName: "record",
         abstract: "Runs a program and records its trace.",
         discussion: """
-            The program inherits OVERDRIVE_TRACE. The exit code is the program's, or 64 or 71 if it could not be started.
+            The program inherits OVERDRIVE_TRACE.
 
-            \(ExitStatus.help)
+            EXIT CODES: the program's; 64 wrong usage; 71 the program cannot be started.
             """
     )
 

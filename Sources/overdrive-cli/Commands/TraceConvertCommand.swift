@@ -18,7 +18,8 @@ struct TraceConvertCommand: ParsableCommand {
 
             Example: overdrive trace convert run.pftrace -o run.json --format chrome, for chrome://tracing and other viewers.
 
-            \(ExitStatus.help)
+            EXIT CODES: 0 converted; 64 wrong usage; 65 the file is no trace or recording; 66 the file cannot be read; \
+            74 the new file could not be written.
             """
     )
 

@@ -13,7 +13,7 @@ struct TraceReportCommand: ParsableCommand {
 
             Example: overdrive trace report run.pftrace --html run.html
 
-            \(ExitStatus.help)
+            EXIT CODES: 0 written; 64 wrong usage; 65 the file is no trace; 66 the file cannot be read; 74 the results could not be written.
             """
     )
 
