@@ -101,6 +101,24 @@ struct CancellationHandlerTests {
         #expect(log.all.last == 99, "A cancelled token calls a handler at once.")
     }
 
+    @Test("a_removed_handler_may_release_an_object_that_uses_the_token")
+    func releases() {
+        final class Listener: Sendable {
+            let handler: CancellationToken.Handler
+            let calls: Counter
+            init(of token: CancellationToken, _ calls: Counter) {
+                self.calls = calls
+                handler = token.onCancel { calls.add() }
+            }
+            deinit { handler.remove() }
+        }
+        let (token, calls) = (CancellationToken(), Counter())
+        let listener = token.onCancel { [inner = Listener(of: token, calls)] in _ = inner }
+        #expect(listener.remove())
+        token.cancel()
+        #expect(calls.count == 0)
+    }
+
     @Test("handlers_registered_beside_the_cancel_are_called_once_each_unless_removed")
     func beside() async {
         for _ in 0..<200 {

@@ -16,7 +16,8 @@ struct RunReportTests {
         }
         let fast = graph.subgraph("lib") { graph.node("fast \"<&", after: first) { $0 } }
         graph.node("join", after: slow, fast) { $0 + $1 }
-        return try graph.freeze()
+        // With one worker "fast" ends before "slow" begins.
+        return try graph.freeze(scheduler: Scheduler(workers: 1))
     }
 
     @Test("a recorded run has the times of each node, the critical path and the slack")
@@ -114,9 +115,12 @@ struct RunReportTests {
 
     @Test("tasks and their dependencies are recorded like a graph")
     func tasks() async throws {
-        let first = Task.async { try await AsyncTask.sleep(for: .milliseconds(5)) }
-        first.name = "first"
         let bad = Task<Int>.inline { throw Flaw() }
+        let first = Task.async {
+            while !bad.isFinished { await AsyncTask.yield() }
+            try await AsyncTask.sleep(for: .milliseconds(5))
+        }
+        first.name = "first"
         let last = Task.inline { 1 }
         last.name = "last"
         last.add(dependency: first)

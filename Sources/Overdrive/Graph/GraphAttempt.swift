@@ -117,7 +117,8 @@ final class GraphAttempt: CurrentWork {
             }
             // The task of a part that has returned may remain in the list. A late cancel of it has no effect.
             state.withLock { $0.tasks[part.number] = task }
-            if isRequested { task.cancel() }  // A cancel may have come before the task was in the list.
+            // A cancel may have come before the task, or this attempt, was in its list.
+            if isRequested { task.cancel() }
         }
     }
 
@@ -205,9 +206,10 @@ final class GraphAttempt: CurrentWork {
     /// Cancels the parts at the limit. Unless a retry may follow, the node has then failed.
     private func reachLimit() {
         guard let limit = special.limit else { return }
-        let isFinal = special.retry == nil || !limit.waits
+        var isFinal = true
         let tasks = state.withLock { state -> [AsyncTask<Void, Never>]? in
             guard state.parts > 0 else { return nil }
+            if limit.waits, let retry = special.retry, run.hasAttempts(node, of: retry) { isFinal = false }
             state.isMarked = isFinal
             state.isLeft = !limit.waits
             if state.isLeft { unsafe run.record?.ended(node) }
@@ -216,8 +218,8 @@ final class GraphAttempt: CurrentWork {
         }
         guard let tasks else { return }
         defer { run.group.leave() }
-        for task in tasks { task.cancel() }
         if isFinal { run.note(failure: TaskGraph.TimeLimitError(limit: limit.time), of: node) }
+        for task in tasks { task.cancel() }  // After the note: a task's handler for its cancellation may take long.
         guard !limit.waits else { return }
         run.leaveBehind()
         run.forget(self, of: node)

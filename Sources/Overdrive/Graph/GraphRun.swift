@@ -36,7 +36,7 @@ final class GraphRun: CurrentWork {
     nonisolated(unsafe) private var watch: CancellationToken.Handler?
     /// Whether the storage is not reused: the token's call of `cancel` may still be under way, or a closure runs that
     /// the run has left behind.
-    nonisolated(unsafe) private var isSpent = false
+    private let isSpent = Atomic(false)
     /// The initialisers of the inputs' slots. It is written when `token` is.
     nonisolated(unsafe) private(set) var given: [GraphInput.Write] = []
     /// The attempts that have not ended.
@@ -81,7 +81,7 @@ final class GraphRun: CurrentWork {
     /// Resets a finished run for the next one. Returns false if a discarded job left the counters in an unusable
     /// state.
     func reset() -> Bool {
-        guard isWhole, unsafe !isSpent else { return false }
+        guard isWhole, !isSpent.load(ordering: .relaxed) else { return false }  // Relaxed: the group orders it.
         destroyResults()
         failures.withLock { $0 = [] }
         unsafe token = nil
@@ -184,7 +184,7 @@ final class GraphRun: CurrentWork {
     /// Removes the registration with the token. Called once the run has ended.
     func endWatch() {
         guard let watch = unsafe watch else { return }
-        if !watch.remove() { unsafe isSpent = true }
+        if !watch.remove() { isSpent.store(true, ordering: .relaxed) }  // Relaxed: as in `reset`.
         unsafe self.watch = nil
     }
 
@@ -360,10 +360,15 @@ final class GraphRun: CurrentWork {
     @inline(never)
     private func ended(_ node: Int, by error: any Error) -> GraphOutcome? { failed(node, error) }
 
+    /// Whether another attempt may follow the one that runs.
+    func hasAttempts(_ node: Int, of retry: RetryPolicy) -> Bool {
+        unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1)
+    }
+
     /// Handles a failed attempt. Returns the outcome; nil if another attempt will follow.
     func failed(_ node: Int, _ error: any Error, in name: String? = nil, mayRetry: Bool = true) -> GraphOutcome? {
-        if mayRetry, let retry = layout.special(node)?.retry, unsafe Int(states[node].attempts) < min(retry.attempts - 1, Int(UInt16.max) - 1), mayBegin,
-            !error.isCancellation, retry.isWorthwhile(error)
+        if mayRetry, let retry = layout.special(node)?.retry, hasAttempts(node, of: retry), mayBegin, !error.isCancellation,
+            retry.isWorthwhile(error)
         {
             unsafe states[node].attempts += 1
             let wait = retry.wait(afterFailures: unsafe Int(states[node].attempts))
@@ -406,7 +411,6 @@ final class GraphRun: CurrentWork {
         group.enter()
         attempts.withLock { $0[node] = attempt }
         attempt.begin()
-        if isRequested { attempt.cancelTasks() }  // A cancel may have come before the attempt was in the list.
     }
 
     /// Notes that an attempt has ended, or was left behind.
@@ -415,7 +419,7 @@ final class GraphRun: CurrentWork {
     }
 
     /// Notes that a closure still runs, which keeps the storage.
-    func leaveBehind() { unsafe isSpent = true }
+    func leaveBehind() { isSpent.store(true, ordering: .relaxed) }  // Relaxed: as in `reset`.
 
     /// Submits `node` again after its wait for another attempt.
     fileprivate func endRetryWait(of node: Int) {

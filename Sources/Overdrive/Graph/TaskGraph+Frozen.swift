@@ -81,7 +81,8 @@ extension TaskGraph {
         /// - Throws: The errors of `run(token:)`.
         /// - Ordering: The order of `run(with:token:)`.
         /// - Threading: Any thread; in an `async` function call the other form.
-        /// - Cost: The cost of `run(with:token:)`, 2 reads of the clock for each node, and the report: about 1 µs a node.
+        /// - Cost: The cost of `run(with:token:)`, 2 reads of the clock for each node, and the report: about 1 µs a node, and a spawned
+        ///   node for each dependent of its node.
         @available(*, noasync, message: "write await run(recording:) inside an async function, not at the top level of a file")
         public func run(
             recording recorder: RunRecorder, with given: [Given] = [], token: CancellationToken? = nil

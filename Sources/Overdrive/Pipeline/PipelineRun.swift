@@ -184,7 +184,7 @@ final class PipelineRun: CurrentWork {
     /// Counts another thread if the run may have one. The caller starts the thread after the lock.
     private func countsThread(_ line: inout Line) -> Bool {
         // A source may block, so the thread that reads it is not counted.
-        // Work always has a thread, also while all others rest.
+        // Work always has a thread, also while all others rest. If that thread reads the source, one comes after a rest.
         guard line.threads == 0 || line.threads + line.resting < layout.threads + (line.isSourceBusy ? 1 : 0) else { return false }
         line.threads += 1
         return true

@@ -62,7 +62,7 @@ public final class RunRecorder: Sendable {
 
 /// The times of one run of a frozen graph.
 ///
-/// Only the thread that runs a node writes its times. The run's group orders the writes before the report.
+/// The thread that runs a node writes its times; at a time limit the timer does, under the attempt's lock. The run's group orders the writes before the report.
 @safe final class GraphRecord: Sendable {
     private struct Times {
         var started: Duration?

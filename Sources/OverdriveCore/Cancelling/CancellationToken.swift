@@ -53,7 +53,7 @@ public final class CancellationToken: Sendable {
 
         /// Removes the handler, and releases what its closure holds.
         ///
-        /// - Returns: Whether the handler was removed before its call. Otherwise it has been called, or runs now.
+        /// - Returns: Whether the handler was removed before its call. Otherwise it was called, runs now or is about to run.
         /// - Ordering: None.
         /// - Threading: Any thread.
         /// - Cost: One lock.
@@ -72,7 +72,7 @@ public final class CancellationToken: Sendable {
     ///
     /// - Parameter body: The closure. It is called at most once.
     /// - Returns: The handler, to be removed by code that no longer needs it.
-    /// - Ordering: Handlers are called in the order of their registration.
+    /// - Ordering: Handlers that are registered before the cancel are called in the order of their registration.
     /// - Threading: The closure runs on the thread that cancels, or on this one.
     /// - Cost: One lock and one allocation.
     @discardableResult
@@ -89,6 +89,8 @@ public final class CancellationToken: Sendable {
     }
 
     fileprivate func withdraw(_ number: Int) -> Bool {
-        calls.withLock { $0.pending.removeValue(forKey: number) != nil }
+        // The closure is released after the lock, because deinitialisers of its captures may use the token.
+        let call = calls.withLock { $0.pending.removeValue(forKey: number) }
+        return call != nil
     }
 }
