@@ -66,7 +66,7 @@ private:
 #endif
 };
 
-/* What a thief reads: it lives in the frame of the join. */
+/* The second branch, which a thief reads. It lives in the frame of the join. */
 template <class Function> struct branch {
     Function &function;
     outcome result;
@@ -141,7 +141,7 @@ template <class Index, class Body> void loop(Index first, Index last, uint64_t c
 } // namespace detail
 
 /* Runs first() on the calling thread and second() on any thread, and returns when both have ended. If first()
- * throws, second() runs only if another thread has taken it. Throws the exception of first(), else of second(). */
+ * throws, second() may not run. Throws the exception of first(), else of second(). */
 template <class First, class Second> void join(First &&first, Second &&second)
 {
     detail::branch<std::remove_reference_t<Second>> other{second, {}};
@@ -159,8 +159,8 @@ template <class Index, class Body> void parallel_for(Index first, Index last, Bo
     detail::loop(first, last, uint64_t(1), body);
 }
 
-/* Branches of one thread, of any number and type. The thread that makes the group calls run and wait. Forks that
- * this thread opens after run are joined before wait; groups of one thread therefore nest.
+/* A group of any number of branches. Only the thread that made it calls run and wait; a branch, which any thread may
+ * take, makes a group of its own. Forks that the thread opens after run are joined before wait, so groups nest.
  *
  *     overdrive::task_group group;
  *     for (node *child : children)
@@ -174,7 +174,7 @@ public:
     task_group(const task_group &) = delete;
     task_group &operator=(const task_group &) = delete;
 
-    /* Joins all branches, without those that no thread has taken. */
+    /* Joins the branches that other threads have taken. The others do not run. */
     ~task_group()
     {
         while (newest != nullptr)
@@ -184,6 +184,8 @@ public:
     /* Offers function() to other threads. With too many open forks, runs function() at once. */
     template <class Function> void run(Function &&function)
     {
+        if (ends)
+            misuse("a branch adds to its own group. Make a group in the branch.");
         auto *made = new node<std::decay_t<Function>>(std::forward<Function>(function));
 
         made->next = newest;
@@ -232,20 +234,25 @@ private:
         static void free_node(item *self) { delete static_cast<node *>(self); }
     };
 
+    [[noreturn]] static void misuse(const char *sentence)
+    {
+        std::fprintf(stderr, "overdrive::task_group: %s\n", sentence);
+        std::abort();
+    }
+
     void end_newest(bool runs)
     {
         item *ended = newest;
 
         if (ended->slot != nullptr) {
-            if (!ended->in_place && !od_fork_is_newest(ended->slot)) {
-                std::fputs("overdrive::task_group: a later fork of this thread is open. Join it before wait.\n",
-                           stderr);
-                std::abort();
-            }
+            if (!ended->in_place && !od_fork_is_newest(ended->slot))
+                misuse("a later fork of this thread is open. Join it before wait.");
             const bool is_private = od_fork_pop(ended->slot);
             if (is_private || od_join_back()) {
+                ends = true;
                 if (runs)
                     ended->run(ended);
+                ends = false;
                 if (!is_private)
                     od_join_end();
             }
@@ -256,6 +263,7 @@ private:
     }
 
     item *newest = nullptr;
+    bool ends = false; /* while a wait runs a branch */
     detail::outcome result;
 };
 

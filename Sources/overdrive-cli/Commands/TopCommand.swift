@@ -8,8 +8,8 @@ struct TopCommand: ParsableCommand {
         commandName: "top",
         abstract: "Shows what a running program's workers and queues do.",
         discussion: """
-            The program must be started with OVERDRIVE_TOP=1. A queue is busy since it was last seen without pending closures, \
-            so that none of them has waited longer. If standard output is no terminal, the view is printed once.
+            The program must be started with OVERDRIVE_TOP=1. A queue is busy for the time since it was last seen empty. If \
+            standard input or output is no terminal, the view is printed once.
 
             EXIT CODES: 0 the view was left, or printed; 64 wrong usage; 66 no such process, no page, or another user's; \
             74 the view could not be written.
@@ -63,6 +63,7 @@ enum TopScreen {
         tcgetattr(STDIN_FILENO, &before)
         var raw = before
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        raw.c_cc.10 = 0  // VSUSP: a stopped command would leave the terminal as it is here.
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw)
         defer {
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)

@@ -69,7 +69,7 @@ enum TraceInput {
     /// Prints that the file is no trace. Returns the exit code.
     static func refuse(_ path: Bytes, for command: String) -> ExitCode {
         let name = String(decoding: path.printable, as: UTF8.self)
-        StandardError.say("\(command): the file is no trace of Overdrive (\(name)). Write one with overdrive trace -o FILE.")
+        StandardError.say("\(command): the file is no trace of Overdrive (\(name)). Write one with overdrive trace -o FILE, or make one of a recording with overdrive trace convert.")
         return ExitCode(ExitStatus.data.rawValue)
     }
 }

@@ -1,7 +1,7 @@
 internal import CScheduler
 internal import Glibc
 
-/// Why a page cannot be read: one sentence.
+/// One sentence that tells why a page cannot be read.
 struct TopRefusal: Error {
     let sentence: String
 }

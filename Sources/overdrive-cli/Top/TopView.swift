@@ -14,7 +14,9 @@ struct TopView {
     private var seconds: Double { max(Double(now.taken &- before.taken) / 1e9, 0.001) }
 
     private func rate(_ value: (TopSnapshot.Pool) -> UInt64, of pool: Int) -> Double {
-        let old = before.pools.indices.contains(pool) ? value(before.pools[pool]) : 0
+        // If the schedulers are others than before, the rates are 0 for one renewal.
+        let isSame = before.pools.count == now.pools.count && before.pools[pool].name == now.pools[pool].name
+        let old = value(isSame ? before.pools[pool] : now.pools[pool])
         return Double(value(now.pools[pool]) - min(old, value(now.pools[pool]))) / seconds
     }
 
@@ -30,7 +32,7 @@ struct TopView {
     func lines(height: Int) -> [String] {
         let workers = now.workers.count { $0.doing == "runs" || $0.doing == "blocks" }
         var head = "\(program) (process \(process)): \(workers) of \(now.workers.count) workers have a closure"
-        if now.waitsForGroups > 0 { head += ", \(now.waitsForGroups) wait for groups" }
+        if now.waitsForGroups > 0 { head += now.waitsForGroups == 1 ? ", 1 waits for a group" : ", \(now.waitsForGroups) wait for groups" }
         let tail = "keys: q quits, f freezes, p b l sort queues by pending, busy, label" + (isFrozen ? "  [frozen]" : "")
         let room = max(0, height - 5 - now.pools.count - 4)
         let queueRows = Array(queueTable.prefix(1 + max(1, room / 2, room - now.workers.count)))

@@ -31,7 +31,8 @@ struct TraceChrome {
             put("B", event.track, file, name, category)
             if event.flow != 0 { put("f", event.track, file, "submission", "arrow", more: ",\"bp\":\"e\"" + Self.arrow(event)) }
         case .end:
-            depths[event.track, default: 1] -= 1
+            guard depths[event.track, default: 0] > 0 else { return }  // The file is damaged.
+            depths[event.track, default: 0] -= 1
             put("E", event.track, file)
         case .instant where event.flow != 0:
             put("X", event.track, file, name, category, more: ",\"dur\":0")

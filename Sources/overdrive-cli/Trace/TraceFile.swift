@@ -32,9 +32,7 @@ struct TraceFile {
     private(set) var isTrace = false
     /// Whether the writer says that events are missing before a packet.
     private(set) var hasLoss = false
-    /// The sentence with which a recording was written; empty for a trace.
-    private(set) var reason = ""
-
+    private var firstTime: UInt64?
     private var numbers: [String: Int] = [:]
     private var sequences: [UInt64: Sequence] = [:]
 
@@ -50,8 +48,17 @@ struct TraceFile {
     mutating func read(_ bytes: UnsafeRawBufferPointer, _ body: (Event, TraceFile) -> Void) {
         var file = Fields(bytes)
         while let field = file.next(), field.number == 1, let packet = field.bytes {
-            if let event = read(packet: packet) { body(event, self) }
+            guard var event = read(packet: packet) else { continue }
+            event.time = bounded(event.time)
+            body(event, self)
         }
+    }
+
+    /// Returns a time that sums and differences may use, also if the file is damaged: at most 52 days after the first one.
+    private mutating func bounded(_ time: UInt64) -> UInt64 {
+        let first = firstTime ?? min(time, 1 << 62)
+        firstTime = first
+        return first + min(time - min(first, time), 1 << 52)
     }
 
     private mutating func read(packet: UnsafeRawBufferPointer) -> Event? {
@@ -122,7 +129,6 @@ struct TraceFile {
     /// The number of a name, which it keeps.
     mutating func number(of text: String) -> Int {
         if let number = numbers[text] { return number }
-        if text.hasPrefix("recorded: ") { reason = text }
         numbers[text] = names.count
         names.append(text)
         return names.count - 1
@@ -141,7 +147,7 @@ struct TraceFile {
     }
 }
 
-/// The fields of one protobuf message, one after another. What breaks off ends them.
+/// The fields of one protobuf message, one after another. A field that breaks off is the end.
 private struct Fields {
     struct Field {
         let number: UInt64

@@ -12,16 +12,15 @@ struct TracePage {
     init(_ report: TraceReport, _ bytes: UnsafeRawBufferPointer) {
         self.report = report
         timeline = TraceTimeline(bytes, first: report.first, last: report.last)
-        let labels = report.labels.indices.filter { report.labels[$0].count > 0 }.sorted {
-            report.labels[$0].run + report.labels[$0].blocked > report.labels[$1].run + report.labels[$1].blocked
-        }
-        colours = Dictionary(uniqueKeysWithValues: labels.prefix(Self.colourCount).enumerated().map { ($1, $0) })
+        colours = Dictionary(uniqueKeysWithValues: report.busiest.prefix(Self.colourCount).enumerated().map { ($1, $0) })
     }
 
     var html: String {
         var page = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
         page += "<meta name=\"viewport\" content=\"width=device-width\"><title>\(MarkupText.xml(report.program)): trace</title>"
-        page += "<style>\(Self.style)</style></head><body>\n<h1>\(MarkupText.xml(report.head))</h1>\n<ul>"
+        page += "<style>\(Self.style)</style></head><body>\n<h1>\(MarkupText.xml(report.head))</h1>\n"
+        if !report.reason.isEmpty { page += "<p>\(MarkupText.xml(report.reason))</p>\n" }
+        page += "<ul>"
         for finding in report.findings { page += "<li>\(MarkupText.xml(finding))</li>" }
         page += "</ul>\n<h2>Timeline</h2>\n" + legend + threads + axis
         page += "<h2>Queues</h2>\n" + queues + "<h2>More</h2>\n<ul>"
@@ -88,8 +87,7 @@ struct TracePage {
         var text = "<div class=\"wide\"><table><tr>"
         for title in TraceReport.titles + ["idle while it waited"] { text += "<th>\(title)</th>" }
         text += "</tr>\n"
-        let labels = report.labels.filter { $0.count > 0 }.sorted { $0.run + $0.blocked > $1.run + $1.blocked }
-        for label in labels {
+        for label in report.busiest.map({ report.labels[$0] }) {
             let times = [TraceReport.time(label.run), TraceReport.time(label.blocked)] + label.percentiles
             let idle = label.idle > 0 ? "\(TraceReport.time(label.idle)) (\(label.reason.rawValue))" : "-"
             text += "<tr><td>\(MarkupText.xml(label.name))</td><td>\(label.count)</td>"

@@ -40,8 +40,8 @@ struct TracePaths {
         while at >= 0 {
             let step = steps[Int(at)]
             parts[Int(step.label), default: Part()].steps += 1
-            parts[Int(step.label), default: Part()].run += until - min(step.begun, until)
-            parts[Int(step.label), default: Part()].wait += step.begun - step.submitted
+            parts[Int(step.label), default: Part()].run &+= until - min(step.begun, until)
+            parts[Int(step.label), default: Part()].wait &+= step.begun - min(step.submitted, step.begun)
             count += 1
             (until, start) = (step.submitted, min(step.submitted, start))
             at = step.before

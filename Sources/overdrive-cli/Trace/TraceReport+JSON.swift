@@ -50,6 +50,8 @@ extension TraceReport {
         var process: UInt64
         var duration: UInt64
         var workers: Int
+        /// The sentence with which a recording was written.
+        var reason: String?
         var findings: [String]
         var queues: [Queue]
         var criticalPath: Path
@@ -64,6 +66,7 @@ extension TraceReport {
             process = report.file.process
             duration = report.duration
             workers = report.workers.count
+            reason = report.reason.isEmpty ? nil : report.reason
             findings = report.findings
             queues = labels.filter { $0.count > 0 }.map { label in
                 Queue(

@@ -1,7 +1,7 @@
 extension TraceReport {
     /// The findings first, then a table.
     var text: String {
-        ([head] + (file.reason.isEmpty ? [] : [file.reason]) + findings + [""] + table + [""] + rest).map { $0 + "\n" }.joined()
+        ([head] + (reason.isEmpty ? [] : [reason]) + findings + [""] + table + [""] + rest).map { $0 + "\n" }.joined()
     }
 
     var head: String {
@@ -50,10 +50,16 @@ extension TraceReport {
     }
 
     private var table: [String] {
-        let rows = labels.filter { $0.count > 0 }.sorted { $0.run + $0.blocked > $1.run + $1.blocked }.map { label in
-            [label.name, "\(label.count)", Self.time(label.run), Self.time(label.blocked)] + label.percentiles + [Self.time(label.longest)]
+        let rows = busiest.map { number in
+            let label = labels[number]
+            return [label.name, "\(label.count)", Self.time(label.run), Self.time(label.blocked)] + label.percentiles + [Self.time(label.longest)]
         }
         return TextTable(titles: Self.titles, rows: rows).lines
+    }
+
+    /// The labels with closures, those that used most time first.
+    var busiest: [Int] {
+        labels.indices.filter { labels[$0].count > 0 }.sorted { labels[$0].run &+ labels[$0].blocked > labels[$1].run &+ labels[$1].blocked }
     }
 
     static let titles = ["queue", "closures", "ran", "blocked", "run 50 %", "run 99 %", "wait 50 %", "wait 99 %", "longest"]
@@ -71,7 +77,7 @@ extension TraceReport {
             lines.append("longest closures: " + slices.joined(separator: ", "))
         }
         if let middle = lateTimers.value(percent: 50), let most = lateTimers.value(percent: 99) {
-            let late = "50 % late by at most \(Self.time(middle)), 99 % by \(Self.time(most)), all by \(Self.time(latestTimer))"
+            let late = "50 % late by at most \(Self.time(middle)), 99 % by \(Self.time(min(most, latestTimer))), all by \(Self.time(latestTimer))"
             lines.append("timers: \(lateTimers.count) fired, " + late)
         }
         return lines + warnings

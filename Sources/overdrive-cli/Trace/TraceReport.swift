@@ -58,7 +58,7 @@ struct TraceReport {
 
     private(set) var labels: [Label] = []
     private(set) var first: UInt64 = 0, last: UInt64 = 0
-    private(set) var parked = 0
+    private var parked = 0
     private(set) var workers: Set<UInt64> = []
     private(set) var lateTimers = TimeHistogram()
     private(set) var latestTimer: UInt64 = 0
@@ -67,6 +67,8 @@ struct TraceReport {
     private(set) var longest: [Slice] = []
     private(set) var paths = TracePaths()
     private(set) var file = TraceFile()
+    /// The sentence with which a recording was written; empty for a trace.
+    private(set) var reason = ""
     private var names = TraceNames()
     private var open: [UInt64: [Open]] = [:]
     private var submissions: [UInt64: Submission] = [:]
@@ -78,6 +80,10 @@ struct TraceReport {
         file.read(bytes) { event, file in add(event, file) }
         guard file.isTrace else { return nil }
         self.file = file
+        // A trace that breaks off has open slices, which end at its last event.
+        for (track, slices) in open {
+            for _ in slices { end(TraceFile.Event(time: last, track: track, kind: .end)) }
+        }
         for number in labels.indices { labels[number].finish() }
     }
 
@@ -88,7 +94,7 @@ struct TraceReport {
     private mutating func pass(to time: UInt64) {
         if first == 0 { (first, last) = (time, time) }
         guard time > last else { return }
-        if parked > 0, let label = labelThatWaits() { labels[label].idleTimes[labels[label].state, default: 0] += time - last }
+        if parked > 0, let label = labelThatWaits() { labels[label].idleTimes[labels[label].state, default: 0] &+= time - last }
         last = time
     }
 
@@ -113,7 +119,11 @@ struct TraceReport {
         switch event.kind {
         case .begin: begin(event, names.slice(event, file))
         case .end: end(event)
-        case .instant: note(event, names.instant(event, file))
+        case .instant:
+            if event.flow == 0, event.name >= 0, file.names[event.name].hasPrefix("recorded: ") {
+                reason = String(decoding: Bytes(file.names[event.name].utf8).printable, as: UTF8.self)
+            }
+            note(event, names.instant(event, file))
         }
     }
 
@@ -160,12 +170,12 @@ struct TraceReport {
         case .parked: parked -= 1
         case .blocked:
             if let label = slice.stops { labels[label].blockedNow -= 1 }
-            if let around = open[event.track]?.indices.last { open[event.track]?[around].blocked += time }
+            if let around = open[event.track]?.indices.last { open[event.track]?[around].blocked &+= time }
         case .closure(let label):
             let run = time - min(slice.blocked, time)
-            labels[label].run += run
+            labels[label].run &+= run
             labels[label].runs.add(run)
-            labels[label].blocked += slice.blocked
+            labels[label].blocked &+= slice.blocked
             labels[label].longest = max(labels[label].longest, time)
             labels[label].running -= 1
             paths.end(slice.step, at: event.time)

@@ -34,7 +34,10 @@ struct TraceTimeline {
         width = max(1, (last - first) / UInt64(Self.columns) + 1)
         var file = TraceFile()
         file.read(bytes) { event, file in add(event, file) }
-        for track in tracks.keys { tracks[track]?.flush() }
+        for track in tracks.keys {
+            tracks[track]?.pass(to: last, self.first, width)  // A trace that breaks off has open slices.
+            tracks[track]?.flush()
+        }
     }
 
     var labels: [String] { names.labels }
@@ -71,7 +74,7 @@ extension TraceTimeline.Track {
         defer { since = max(since, time) }
         columnWidth = width
         guard let activity = open.last, time > since else { return }
-        if case .closure = activity { busy += time - since }
+        if case .closure = activity { busy &+= time - since }
         var at = since - min(first, since)
         let end = time - min(first, time)
         while at < end {

@@ -77,9 +77,9 @@ struct TraceTests {
     func criticalPath() throws {
         let tree = try TemporaryTree(), path = tree.path + "/run.pftrace", page = tree.path + "/run.html"
         let scheduler = try Scheduler(workers: 2, name: "traced")
-        let steps = TaskQueue.concurrent(label: "<b>steps & \"more\"", scheduler: scheduler)
+        let steps = TaskQueue.serial(label: "<b>steps & \"more\"", scheduler: scheduler)
         func step(_ number: Int) {
-            spin(.milliseconds(number == 5 ? 20 : 1))  // so that it ends last
+            spin(.milliseconds(1))
             if number < 5 { steps.async { step(number + 1) } }
         }
         try Scheduler.trace(to: path)
@@ -134,7 +134,7 @@ struct TraceTests {
         let scheduler = try Scheduler(workers: 2, name: "traced")
         let pixels = TaskQueue.concurrent(label: "pixels", scheduler: scheduler)
         try Scheduler.trace(to: path)
-        for number in 0..<20_000 { pixels.async { _ = number } }
+        for number in 0..<20_000 { pixels.async { spin(.nanoseconds(300 + number % 2)) } }
         pixels.waitUntilAllTasksAreFinished()
         #expect(Scheduler.endTrace())
         let report = try report(of: path)
