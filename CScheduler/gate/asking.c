@@ -1,4 +1,5 @@
 /* asking.c — queries of a queue: its properties, its user's pointer, and the number of its running jobs. */
+#include "include/od_control.h"
 #include "gate/queue.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -107,4 +108,9 @@ uint64_t od_queue_running(od_queue *queue)
                   running_on_workers(&queue->pool->team, queue);
     odi_lock_release(&queue->watch.lock);
     return running;
+}
+
+bool od_control_owns(const void *queue)
+{
+    return ((const od_queue *)queue)->pool->team.controlled;
 }

@@ -8,6 +8,7 @@
 #include "base/invariant.h"
 #include "observe/trace_writer.h"
 #include "os/clock.h"
+#include "os/control.h"
 #include "os/file.h"
 #include "os/futex.h"
 #include "os/pages.h"
@@ -134,8 +135,49 @@ static void call_writer(void)
     odi_futex_wake(&call_word, 1);
 }
 
+/* ---- controlled runs ---- */
+
+/* Returns the step of an event, or -1: a worker that only looks for work makes no step. */
+static int step_of(odi_trace_kind kind)
+{
+    switch (kind) {
+    case ODI_TRACE_SUBMIT: return OD_CONTROL_SUBMITS;
+    case ODI_TRACE_BEGIN: return OD_CONTROL_BEGINS;
+    case ODI_TRACE_END: return OD_CONTROL_FINISHES;
+    case ODI_TRACE_CANCEL: return OD_CONTROL_CANCELS;
+    case ODI_TRACE_STEAL: return OD_CONTROL_STEALS;
+    case ODI_TRACE_TIMER: return OD_CONTROL_FIRES;
+    case ODI_TRACE_BRANCH: return OD_CONTROL_BRANCHES;
+    case ODI_TRACE_SUSPEND: return OD_CONTROL_SUSPENDS;
+    case ODI_TRACE_RESUME: return OD_CONTROL_RESUMES;
+    default: return -1;
+    }
+}
+
+/* Whether the event names a queue that still exists. After its closure the queue may be gone. */
+static bool names_queue(odi_trace_kind kind)
+{
+    return kind == ODI_TRACE_SUBMIT || kind == ODI_TRACE_BEGIN || kind == ODI_TRACE_SUSPEND || kind == ODI_TRACE_RESUME;
+}
+
+static void control_step(odi_trace_kind kind, const void *object)
+{
+    int step = step_of(kind);
+
+    if (step >= 0 && odi_control_here != NULL)
+        odi_control_step((od_control_kind)step, names_queue(kind) ? object : NULL);
+}
+
+/* ---- events ---- */
+
 void odi_trace(odi_trace_kind kind, uint32_t band, const void *object, uint64_t word)
 {
+    uint8_t wanted = odi_load_relaxed(&odi_trace_wanted); /* relaxed: a hint, as for the caller */
+
+    if (wanted & ODI_WANTS_CONTROL)
+        control_step(kind, object);
+    if (!(wanted & ODI_WANTS_TRACE))
+        return;
     odi_trace_thread *thread = mine != NULL ? mine : join();
 
     if (thread == NULL) {
@@ -152,6 +194,8 @@ void odi_trace(odi_trace_kind kind, uint32_t band, const void *object, uint64_t 
 
 void odi_trace_name(const void *object, const char *label, bool since_ever)
 {
+    if (!(odi_load_relaxed(&odi_trace_wanted) & ODI_WANTS_TRACE)) /* relaxed: a hint, as for the caller */
+        return;
     /* relaxed: as above */
     odi_trace_names_set(object, since_ever ? 0 : odi_trace_time(odi_load_relaxed(&uses_ticks)), label);
 }
@@ -207,9 +251,17 @@ static void clear_rings(bool drains)
     pthread_mutex_unlock(&registry);
 }
 
+static void want_events(bool wanted)
+{
+    if (wanted)
+        odi_or_relaxed(&odi_trace_wanted, ODI_WANTS_TRACE); /* relaxed, both: a hint */
+    else
+        odi_and_relaxed(&odi_trace_wanted, (uint8_t)~ODI_WANTS_TRACE);
+}
+
 static void finish(void)
 {
-    odi_store_relaxed(&odi_trace_wanted, keeps); /* relaxed: a hint */
+    want_events(keeps);
     drain(true);
     writer.lost += odi_load_relaxed(&refused); /* relaxed: a counter */
     pthread_mutex_lock(&registry);
@@ -289,14 +341,14 @@ static bool open_trace(const char *path, uint64_t most_bytes, char *message, siz
 
 static bool start_thread(const char *path, char *message, size_t capacity)
 {
-    odi_store_relaxed(&odi_trace_wanted, true); /* relaxed: a hint. Before the names: a queue of this moment has one. */
+    want_events(true); /* before the names: a queue of this moment has one */
     if (odi_trace_name_all_above != NULL)
         odi_trace_name_all_above();
     running = true;
     int error = odi_thread_start(write_trace, NULL, WRITER_STACK, "od-trace");
     if (error == 0)
         return true;
-    odi_store_relaxed(&odi_trace_wanted, keeps); /* relaxed: a hint */
+    want_events(keeps);
     clear_rings(false);
     running = false;
     odi_file_close(writer.out.file);
@@ -357,7 +409,7 @@ bool odi_trace_keep(int64_t most_ns, bool ticks)
         keep_ns = most_ns;
         keeps = true;
         pthread_mutex_unlock(&registry);
-        odi_store_relaxed(&odi_trace_wanted, true); /* relaxed: a hint. Before the names: a queue of this moment has one. */
+        want_events(true); /* before the names: a queue of this moment has one */
         if (odi_trace_name_all_above != NULL)
             odi_trace_name_all_above();
     }
@@ -398,7 +450,7 @@ static void after_in_child(void)
 {
     odi_trace_names_forked();
     ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* the parent's threads may wait there */
-    odi_store_relaxed(&odi_trace_wanted, false); /* relaxed: one thread exists */
+    odi_store_relaxed(&odi_trace_wanted, 0); /* relaxed: one thread exists. The child belongs to no controlled run. */
     if (running)
         odi_file_close(writer.out.file);
     if (mine != NULL && has_key)

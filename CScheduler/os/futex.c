@@ -7,11 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/control.h"
+
 odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
                                    int64_t deadline_ns, uint32_t name)
 {
     struct timespec deadline, *until = NULL;
 
+    if (ODI_UNLIKELY(odi_is_controlled()))
+        return (odi_futex_result)odi_control_futex_wait(word, expected, deadline_ns, name);
     if (deadline_ns != ODI_FOREVER) {
         if (deadline_ns < 0)
             deadline_ns = 0;
@@ -37,7 +41,12 @@ odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
 
 int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
 {
-    return (int)syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, NULL,
+    /* The kernel knows the sleepers outside the run. */
+    int woken = ODI_UNLIKELY(odi_traces()) ? odi_control_futex_wake(word, count, names) : 0;
+
+    if (woken >= count)
+        return woken;
+    return woken + (int)syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count - woken, NULL,
                         NULL, names);
 }
 

@@ -16,6 +16,7 @@
 
 #include "include/od_thread.h"
 #include "os/clock.h"
+#include "os/control.h"
 #include "os/pages.h"
 #include "os/process.h"
 
@@ -26,6 +27,7 @@ enum { YIELDS = 50 };
 typedef struct {
     void (*body)(void *);
     void *argument;
+    odi_baton *baton; /* NULL: outside a controlled run */
     char name[16];
 } launch;
 
@@ -36,7 +38,11 @@ static void *enter(void *raw)
     free(raw);
     (void)pthread_setname_np(pthread_self(), it.name);
     odi_process_adopt();
+    if (it.baton != NULL)
+        odi_control_thread_begin(it.baton);
     it.body(it.argument);
+    if (it.baton != NULL)
+        odi_control_thread_end();
     return NULL;
 }
 
@@ -77,8 +83,8 @@ static int create(launch *it, size_t stack_bytes)
     return error;
 }
 
-int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
-                     const char *name)
+int odi_thread_start_as(odi_baton *baton, void (*body)(void *), void *argument, size_t stack_bytes,
+                        const char *name)
 {
     launch *it = malloc(sizeof *it);
     sigset_t before;
@@ -88,6 +94,7 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
         return ENOMEM;
     it->body = body;
     it->argument = argument;
+    it->baton = baton;
     snprintf(it->name, sizeof it->name, "%s", name);
 
     if (stack_bytes == ODI_STACK_DEFAULT && (odi_pages_space_is_limited() || odi_pages_future_is_locked())) /* of what is left; the kernel fills it */
@@ -103,6 +110,23 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
 
     if (error != 0)
         free(it);
+    return error;
+}
+
+int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
+                     const char *name)
+{
+    if (ODI_LIKELY(!odi_is_controlled()))
+        return odi_thread_start_as(NULL, body, argument, stack_bytes, name);
+    odi_baton *baton = odi_control_thread_new(name);
+    odi_baton *mine = odi_control_step_out(); /* no step before the thread exists: it is ready already */
+    int error = baton == NULL ? EAGAIN : odi_thread_start_as(baton, body, argument, stack_bytes, name);
+
+    odi_control_step_in(mine);
+    if (baton != NULL && error != 0)
+        odi_control_thread_failed(baton);
+    else if (baton != NULL)
+        odi_control_step(OD_CONTROL_STARTS, NULL);
     return error;
 }
 
@@ -158,6 +182,8 @@ int odi_thread_sleeps(int id)
 {
     char path[64], text[256];
 
+    if (ODI_UNLIKELY(odi_is_controlled()))
+        return odi_control_sleeps(id);
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -177,7 +203,7 @@ int odi_thread_sleeps(int id)
 
 int od_thread_cpu(void)
 {
-    return sched_getcpu();
+    return ODI_UNLIKELY(odi_is_controlled()) ? 0 : sched_getcpu();
 }
 
 bool odi_thread_lock_in_time(pthread_mutex_t *lock)
@@ -194,7 +220,8 @@ bool odi_thread_lock_in_time(pthread_mutex_t *lock)
 
 void odi_thread_yield(void)
 {
-    sched_yield();
+    if (ODI_LIKELY(!od_control_yield()))
+        sched_yield();
 }
 
 void odi_thread_give_way(int round)

@@ -31,6 +31,11 @@ enum {
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name);
 
+/* As odi_thread_start, for a thread of a controlled run (os/control.h). NULL: of no run. */
+struct odi_baton;
+int odi_thread_start_as(struct odi_baton *baton, void (*body)(void *), void *argument, size_t stack_bytes,
+                        const char *name);
+
 /* Returns the used part of the calling thread's stack, with its control block and thread-locals if they lie
  * on it. NULL and 0 if the stack's end is unknown. */
 void *odi_thread_stack_in_use(size_t *bytes);

@@ -323,7 +323,7 @@ static void call_monitor(od_pool *pool)
         odi_pool_wake_monitor(pool);
     else if (!starts)
         do_without_monitor(team);
-    else if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
+    else if (odi_team_start_thread(team, monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
         start_failed(pool);
 }
 

@@ -137,7 +137,7 @@ void odi_timer_thread_call(od_pool *pool)
     odi_lock_release(&team->lock);
     if (!starts)
         odi_timer_thread_wake(pool);
-    else if (odi_thread_start(timer_thread_main, pool, TIMER_THREAD_STACK, "od-timers") != 0)
+    else if (odi_team_start_thread(team, timer_thread_main, pool, TIMER_THREAD_STACK, "od-timers") != 0)
         start_failed(pool);
 }
 

@@ -9,6 +9,7 @@
 #include "base/cache_line.h"
 #include "base/invariant.h"
 #include "os/clock.h"
+#include "os/control.h"
 #include "os/futex.h"
 #include "os/thread.h"
 #include "reclaim/grace.h"
@@ -109,7 +110,11 @@ static void reclaimer(void *unused)
 
 static void start_reclaimer(void)
 {
-    if (odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim") == 0)
+    odi_baton *baton = odi_control_step_out(); /* a grace period waits for readers, which may wait for the baton */
+    int error = odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim");
+
+    odi_control_step_in(baton);
+    if (error == 0)
         return;
     odi_store_relaxed(&start_failed, true); /* relaxed: a hint, cleared by a swap */
     odi_add_release(&batches, 1, R4);       /* a sleeping drain then reclaims on its own thread */

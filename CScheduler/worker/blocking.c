@@ -7,6 +7,7 @@
 #include "include/od_pool.h"
 #include "observe/trace.h"
 #include "os/clock.h"
+#include "os/control.h"
 #include "worker/external.h"
 #include "worker/recruit.h"
 #include "worker/work.h"
@@ -27,6 +28,8 @@ void odi_blocking_begin(const char *what, void *queue)
 
     if (ODI_UNLIKELY(external != NULL))
         odi_external_block(external);
+    if (ODI_UNLIKELY(odi_is_controlled()))
+        odi_control_note_wait(what, queue);
     if (worker == NULL)
         return;
     odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: hints for reports */
@@ -58,6 +61,8 @@ void od_blocking_end(void)
 
     if (ODI_UNLIKELY(external != NULL))
         odi_external_unblock(external);
+    if (ODI_UNLIKELY(odi_is_controlled()))
+        odi_control_note_wait(NULL, NULL);
     if (worker == NULL)
         return;
     if (worker->blocking_depth == 0)

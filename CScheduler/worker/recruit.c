@@ -156,7 +156,7 @@ static int start_thread(odi_team *team, odi_worker *worker)
     char name[16];
 
     snprintf(name, sizeof name, "%.10s-%d", team->name, worker->slot);
-    int error = odi_thread_start(team->worker_main, worker, team->stack_bytes, name);
+    int error = odi_team_start_thread(team, team->worker_main, worker, team->stack_bytes, name);
     if (error == 0)
         odi_add_relaxed(&team->starts, 1); /* relaxed: a counter */
     else

@@ -26,7 +26,9 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "os/control.h"
 #include "os/membarrier.h"
+#include "os/thread.h"
 #include "queue/injector.h"
 #include "reclaim/reclaim.h"
 #include "sleep/idle.h"
@@ -97,6 +99,7 @@ struct odi_team {
     void (*refresh)(odi_team *team);      /* called when a worker passes a slow point */
     void (*worker_main)(void *worker);    /* a worker's thread: odi_worker_main */
     void *pool;
+    bool controlled; /* made inside a controlled run (os/control.h), to which its threads belong */
 
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
     odi_atomic(bool) may_spin;
@@ -130,6 +133,19 @@ struct odi_team {
 
 /* Creates sites, injectors and an empty table. Returns false, and keeps nothing, if an allocation fails. */
 bool odi_team_init(odi_team *team);
+
+/* As odi_thread_start. A thread of a controlled run may start one for a team outside the run. */
+static inline int odi_team_start_thread(odi_team *team, void (*body)(void *), void *argument, size_t stack_bytes,
+                                        const char *name)
+{
+    bool leaves = !team->controlled;
+    odi_baton *baton = leaves ? odi_control_step_out() : NULL;
+    int error = odi_thread_start(body, argument, stack_bytes, name);
+
+    if (leaves)
+        odi_control_step_in(baton);
+    return error;
+}
 
 /* Frees everything. No thread of the team may exist. */
 void odi_team_free(odi_team *team);
