@@ -6,6 +6,7 @@
 
 #include "base/invariant.h"
 #include "gate/queue.h"
+#include "observe/dump_signal.h"
 #include "os/clock.h"
 #include "worker/worker.h"
 
@@ -155,6 +156,11 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
 void od_warnings_to(void (*take)(const char *sentence))
 {
     odi_warn_to(take);
+}
+
+bool od_dump_signal_to(void (*dump)(void))
+{
+    return odi_dump_signal_to(dump);
 }
 
 /* ---- the description of a stuck pool ---- */

@@ -64,5 +64,9 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
  * initialises everything that `take` uses before this call. Fatal errors still go to stderr. */
 void od_warnings_to(void (*take)(const char *sentence));
 
+/* Calls `dump` on a thread of the engine for each signal that OVERDRIVE_SIGNAL names. Signals that come during a call
+ * have one call together. Returns false if the environment names no signal; it is read when the first pool is created. */
+bool od_dump_signal_to(void (*dump)(void));
+
 OD_END_DECLS
 #endif

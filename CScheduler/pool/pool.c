@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/invariant.h"
+#include "observe/dump_signal.h"
 #include "observe/page.h"
 #include "observe/trace.h"
 #include "os/clock.h"
@@ -145,6 +146,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_trace_from_environment();
     odi_page_from_environment();
     pool->team.controlled = odi_is_controlled();
+    odi_dump_signal_from_environment();
     pool->placement = options->placement;
     pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();

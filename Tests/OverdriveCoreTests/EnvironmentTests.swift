@@ -156,4 +156,43 @@ struct EnvironmentTests {
             #expect(scheduler.workerCount == 2)
         }
     }
+
+    @Test("names a signal that prints every scheduler and writes a recording")
+    func signal() async {
+        await #expect(processExitsWith: .success) {
+            var ends: [Int32] = [-1, -1], folder = Array("/tmp/od-signal-XXXXXX".utf8CString)
+            try #require(mkdtemp(&folder) != nil && pipe(&ends) == 0)
+            setenv("OVERDRIVE_SIGNAL", "USR1", 1)
+            setenv("OVERDRIVE_RECORDER", folder, 1)
+            let (first, second) = (try Scheduler(workers: 1, name: "first"), try Scheduler(workers: 1, name: "second"))
+            let gate = Gate()
+            TaskQueue.serial(label: "held", scheduler: first).async { gate.pass() }
+            #expect(eventually { gate.arrivals == 1 })
+            let before = dup(STDERR_FILENO)
+            dup2(ends[1], STDERR_FILENO)
+            kill(getpid(), SIGUSR1)
+            var text = ""
+            while !text.contains("Scheduler \"second\": 0 workers") {
+                var bytes = [UInt8](repeating: 0, count: 4_096)
+                let count = read(ends[0], &bytes, bytes.count)
+                try #require(count > 0)
+                text += String(decoding: bytes.prefix(count), as: UTF8.self)
+            }
+            dup2(before, STDERR_FILENO)
+            let file = try #require(text.firstMatch(of: /recorder: the last seconds are in (\S+)\. Run/)?.1, "\(text)")
+            #expect(text.contains("Scheduler \"first\": 1 worker") && text.contains("runs \"held\""), "\(text)")
+            #expect(unlink(String(file)) == 0 && rmdir(folder) == 0)
+            withExtendedLifetime((first, second)) { gate.open() }
+        }
+    }
+
+    @Test("that names no signal is left out, with one sentence")
+    func unknownSignal() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            setenv("OVERDRIVE_SIGNAL", "KILL", 1)
+            _ = Scheduler.shared.workerCount
+        }
+        let told = sentences(result?.standardErrorContent)
+        #expect(told == ["overdrive: OVERDRIVE_SIGNAL: unknown signal (KILL). Name USR1, USR2, QUIT, HUP, URG or WINCH."])
+    }
 }

@@ -135,6 +135,7 @@ internal import Synchronization
         owner = PoolOwner()
         owner.belong(to: self)
         unsafe od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
+        SignalDump.enlist(self)
     }
 
     deinit {
