@@ -10,6 +10,8 @@
 #include "gate/settle.h"
 #include "gate/submit.h"
 #include "gate/target.h"
+#include "include/od_report.h"
+#include "observe/dump_signal.h"
 #include "observe/trace.h"
 
 /* Resets a queue that has had no job in this process. relaxed, all: no other thread knows the queue, or only
@@ -294,4 +296,5 @@ __attribute__((constructor(101))) static void register_with_those_below(void)
     odi_owed_above = is_drainer_pending;
     odi_inside_above = is_inside_of;
     odi_trace_name_all_above = name_all;
+    odi_dump_above = od_dump; /* so that a program that takes the engine from an archive has it */
 }

@@ -1,5 +1,5 @@
 /* report.c — reports for people: what a pool's workers do, and what waits in its queues. */
-#include "include/od_report.h"
+#include "gate/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static void copy_label(od_queue *queue, char *label)
 
 /* Fills in how long the worker's job has run. The lower bound starts when a report or the monitor first saw
  * the job. The upper bound starts at the last noted time or end of a wait before the job. Both are equal if
- * only this job has run since. Under the team's lock. */
-static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
+ * only this job has run since. Under the team's lock, or of a copy. */
+void odi_report_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
 {
     int64_t now = odi_clock_coarse();
     /* relaxed, both: hints, written by the owner in this order */
@@ -74,7 +74,7 @@ static void look_at(odi_worker *worker, od_worker_report *report)
         /* relaxed: a hint */
         report->doing = odi_load_relaxed(&worker->says_blocking) ? OD_WORKER_BLOCKS
                                                                  : OD_WORKER_RUNS;
-        tell_times(worker, activity, report);
+        odi_report_times(worker, activity, report);
         if (report->doing == OD_WORKER_BLOCKS)
             tell_wait(worker, report);
         report->queue_id = (uintptr_t)queue;

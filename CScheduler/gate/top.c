@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/peek.h"
 #include "include/od_report.h"
 #include "observe/page.h"
 #include "os/clock.h"
@@ -57,7 +58,9 @@ static void add_workers(od_pool *pool, uint32_t number, odi_page_snapshot *snaps
 
         *to = (od_top_worker){.pool = number, .index = (uint32_t)from->index, .thread_id = from->thread_id,
                               .doing = from->doing, .running_ns = (uint64_t)from->running_ns,
-                              .waiting_ns = (uint64_t)from->waiting_ns, .executed = from->executed};
+                              .waiting_ns = (uint64_t)from->waiting_ns, .executed = from->executed,
+                              .waiting = from->waiting, .at_most_ns = (uint64_t)from->running_at_most_ns,
+                              .queue_id = from->queue_id, .waits_at_id = from->waits_at_id, .node = from->node};
         memcpy(to->queue, from->queue, sizeof to->queue);
         memcpy(to->waits_at, from->waits_at, sizeof to->waits_at);
         if (from->waits_for != NULL)
@@ -81,13 +84,14 @@ static void add_queues(od_pool *pool, uint32_t number, odi_page_snapshot *snapsh
     int count = od_pool_report_queues(pool, queue_reports, MOST_QUEUES - (int)row_count);
 
     snapshot->all_queues += (uint32_t)count;
+    snapshot->pools[number].queues = (uint32_t)count;
     for (int i = 0; i < count && row_count < MOST_QUEUES; i++) {
         const od_queue_report *from = &queue_reports[i];
         od_top_queue *to = &rows[row_count++];
         int64_t since = busy_since(from->id, now);
 
         *to = (od_top_queue){.pool = number, .width = from->width, .suspended = from->suspended, .active = from->active,
-                             .pending = from->pending, .running = from->running};
+                             .pending = from->pending, .running = from->running, .id = from->id, .band = from->band};
         memcpy(to->label, from->label, sizeof to->label);
         if (from->pending > 0) {
             to->busy_ns = (uint64_t)(now - since);
@@ -152,7 +156,9 @@ bool od_top_end(void)
 
 struct od_top {
     const odi_page *page;
+    odi_peek *peek; /* if there is no page */
     int process;
+    uint64_t started;
     odi_page_snapshot snapshot;
 };
 
@@ -215,7 +221,36 @@ od_top *od_top_open(int process, char *message, size_t capacity)
     }
     top->page = page;
     top->process = process;
+    top->started = page->started;
     return top;
+}
+
+static od_top *peek(int process, char *message, size_t capacity)
+{
+    od_top *top = calloc(1, sizeof *top);
+
+    if (top == NULL || (top->peek = calloc(1, sizeof *top->peek)) == NULL) {
+        (void)refuse(message, capacity, problem_of(ENOMEM), process);
+    } else if (odi_peek_begin(top->peek, process, message, capacity)) {
+        top->process = process;
+        top->started = odi_shared_started(process);
+        return top;
+    }
+    if (top != NULL)
+        free(top->peek);
+    free(top);
+    return NULL;
+}
+
+od_top *od_top_peek(int process, char *message, size_t capacity)
+{
+    int error = 0;
+    const odi_page *page = odi_shared_open(process, ODI_PAGE_NAME, sizeof *page, &error);
+
+    if (page == NULL)
+        return error == EACCES || error == ESRCH ? od_top_open(process, message, capacity) : peek(process, message, capacity);
+    odi_shared_close(page, sizeof *page);
+    return od_top_open(process, message, capacity);
 }
 
 static uint32_t at_most(uint32_t count, uint32_t most)
@@ -242,13 +277,27 @@ static void make_sound(odi_page_snapshot *it)
     }
 }
 
+static bool show(od_top *top, od_top_view *view)
+{
+    odi_page_snapshot *it = &top->snapshot;
+
+    make_sound(it);
+    *view = (od_top_view){it->taken_ns, it->pool_count, it->worker_count, it->queue_count, it->all_queues,
+                          it->pools,    it->workers,    it->queues};
+    return true;
+}
+
 bool od_top_read(od_top *top, od_top_view *view, char *message, size_t capacity)
 {
     odi_page_snapshot *it = &top->snapshot;
     int tries = 0;
 
-    if (top->page->started != odi_shared_started(top->process))
+    if (top->started != odi_shared_started(top->process) || (top->peek != NULL && !odi_peek_fill(top->peek)))
         return refuse(message, capacity, "the process has ended (%d). Name a process that runs.", top->process);
+    if (top->peek != NULL) {
+        *it = top->peek->snapshot;
+        return show(top, view);
+    }
     while (!odi_page_words_read(&top->page->sequence, top->page->words, (uint64_t *)it, ODI_PAGE_WORDS)) {
         if (tries++ == FIRST_SNAPSHOT_MS)
             return refuse(message, capacity, "the process writes no snapshots (%d). Continue it if it is stopped.", top->process);
@@ -256,14 +305,13 @@ bool od_top_read(od_top *top, od_top_view *view, char *message, size_t capacity)
     }
     if (odi_clock_now() - (int64_t)it->taken_ns > OLDEST_SNAPSHOT_NS)
         return refuse(message, capacity, "the process writes no snapshots (%d). Continue it if it is stopped.", top->process);
-    make_sound(it);
-    *view = (od_top_view){it->taken_ns, it->pool_count, it->worker_count, it->queue_count, it->all_queues,
-                          it->pools,    it->workers,    it->queues};
-    return true;
+    return show(top, view);
 }
 
 void od_top_close(od_top *top)
 {
-    odi_shared_close(top->page, sizeof *top->page);
+    if (top->page != NULL)
+        odi_shared_close(top->page, sizeof *top->page);
+    free(top->peek);
     free(top);
 }

@@ -68,5 +68,9 @@ void od_warnings_to(void (*take)(const char *sentence));
  * have one call together. Returns false if the environment names no signal; it is read when the first pool is created. */
 bool od_dump_signal_to(void (*dump)(void));
 
+/* Writes the state of all pools to stderr, for a debugger: `call (void)od_dump()`. It waits for no lock and allocates
+ * nothing, so it also works while all other threads are stopped. The last line counts the rows that it could not read. */
+void od_dump(void);
+
 OD_END_DECLS
 #endif

@@ -25,6 +25,8 @@ typedef struct od_top_pool {
     uint64_t timers;
     uint64_t late_ns; /* how late the earliest timer is */
     uint32_t workers, active, spares, most_spares;
+    uint32_t queues; /* with pending jobs, or suspended */
+    uint32_t unused;
 } od_top_pool;
 
 typedef struct od_top_worker {
@@ -33,6 +35,9 @@ typedef struct od_top_worker {
     uint32_t doing; /* an od_worker_doing */
     uint64_t running_ns, waiting_ns, executed;
     char queue[48], waits_for[48], waits_at[48];
+    uint64_t waiting, at_most_ns, queue_id, waits_at_id; /* as in od_worker_report */
+    int32_t node;
+    uint32_t unused;
 } od_top_worker;
 
 typedef struct od_top_queue {
@@ -42,6 +47,8 @@ typedef struct od_top_queue {
     uint64_t pending, running;
     uint64_t busy_ns; /* time since a snapshot found no pending job; no job has waited longer than that and one renewal */
     char label[48];
+    uint64_t id;
+    uint32_t band, unused;
 } od_top_queue;
 
 typedef struct od_top od_top;
@@ -57,6 +64,10 @@ typedef struct od_top_view {
 
 /* Opens another process's page. Returns NULL, with a sentence in `message`, if there is none. */
 od_top *od_top_open(int process, char *message, size_t capacity);
+
+/* As od_top_open. If the process publishes no page, each read copies the rows from the process's memory, as far as the
+ * kernel allows. The process does nothing for a read, and may be stopped. */
+od_top *od_top_peek(int process, char *message, size_t capacity);
 
 /* Reads the last snapshot, which stays until the next call. Returns false, with a sentence in `message`, if the
  * process has ended or writes no snapshots. */

@@ -4,11 +4,9 @@
 
 #include "os/pages.h"
 
-enum { CHUNK_BYTES = 16 * 1024 };
-
 struct odi_arena_chunk {
     odi_arena_chunk *next;
-    ODI_LINE_ALIGNED char objects[CHUNK_BYTES - ODI_CACHE_LINE];
+    ODI_LINE_ALIGNED char objects[ODI_ARENA_CHUNK_BYTES - ODI_CACHE_LINE];
 };
 
 static size_t per_chunk(const odi_arena *arena)

@@ -12,6 +12,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A chunk is the address of the next one, and objects from the second cache line on. */
+enum { ODI_ARENA_CHUNK_BYTES = 16 * 1024 };
+
 typedef struct odi_arena_chunk odi_arena_chunk;
 
 typedef struct {

@@ -28,7 +28,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { ODI_PAGE_POOLS = 16, ODI_PAGE_WORKERS = 256, ODI_PAGE_QUEUES = 128, ODI_PAGE_VERSION = 1 };
+enum { ODI_PAGE_POOLS = 16, ODI_PAGE_WORKERS = 256, ODI_PAGE_QUEUES = 128, ODI_PAGE_VERSION = 2 };
 #define ODI_PAGE_NAME "overdrive-top"
 #define ODI_PAGE_MAGIC UINT64_C(0x706f742d6472766f) /* "ovrd-top" */
 

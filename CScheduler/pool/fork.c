@@ -25,6 +25,7 @@ void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 static odi_lock visit_lock;
 static odi_lock pools_lock;
 static od_pool *pools;
+od_pool *const *const odi_pools_list = &pools;
 static bool had_pools;
 
 static void before_fork(void)

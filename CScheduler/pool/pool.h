@@ -139,6 +139,9 @@ void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monito
 void odi_pool_enlist(od_pool *pool);
 void odi_pool_delist(od_pool *pool);
 
+/* The first pool of the process, for readers in other processes. */
+extern od_pool *const *const odi_pools_list;
+
 /* Calls `visit` with each pool. No pool is freed until the last call has returned. */
 void odi_pools_visit(void (*visit)(od_pool *pool, void *context), void *context);
 

@@ -31,6 +31,16 @@ static uint64_t held(uint64_t word)
     return (word & HELD_MASK) / HELD_ONE;
 }
 
+uint64_t odi_run_held(uint64_t word)
+{
+    return held(word);
+}
+
+uint32_t odi_run_tag(uint64_t word)
+{
+    return (uint32_t)(word >> PLACE_SHIFT);
+}
+
 static bool is_cancelled(odi_record *record)
 {
     /* relaxed: a light fence precedes it (L3), or the cancel lock is held */

@@ -91,6 +91,10 @@ bool odi_worker_end_run(odi_worker *worker);
 /* Returns the record whose jobs the worker's run holds, or NULL. Any thread. */
 odi_record *odi_worker_run_record(odi_worker *worker);
 
+/* The parts of a run's word. */
+uint64_t odi_run_held(uint64_t word);
+uint32_t odi_run_tag(uint64_t word);
+
 /* Cancels a queue's records from `first` up to, but not including, `end`: none of their jobs starts after the
  * return. Returns the number of jobs that will never run. The records accept no further jobs. One heavy fence
  * serves all records. Any thread, under the queue's lock. */

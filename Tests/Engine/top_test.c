@@ -115,7 +115,7 @@ TEST(a_page_of_another_version_is_refused)
     page->version = ODI_PAGE_VERSION + 1;
     page->process = getpid();
     page->started = odi_shared_started(getpid());
-    assert_refused(getpid(), "another version (2)");
+    assert_refused(getpid(), "another version (3)");
     page->version = ODI_PAGE_VERSION;
     page->bytes = sizeof *page;
     page->started++; /* as of a process that had this number before */
