@@ -40,6 +40,11 @@ SCALE_tsan  := 0.35
 SCALE_asan  := 0.35
 UNSCALED    := %/ages
 
+# The engine's unit tests check; they need no speed, and compile in a third of the time without optimization. The engine,
+# the stress programs and tests that compute keep their flavour's.
+COMPUTING := Tests/Engine/gate_states_test Tests/Engine/topology_corpus
+CHECKING  := $(filter-out $(COMPUTING),$(UNIT:%.c=%) $(ARCHIVED:%.c=%))
+
 # Seconds of processor time of random programs.
 RANDOM_plain := 12
 RANDOM_tsan  := 6
@@ -108,7 +113,7 @@ docs: prerequisites ## build the documentation site in .build/docs
 define flavour
 $(C)/$(1)/%.o: %.c | prerequisites
 	@mkdir -p $$(@D)
-	@$(NICE) $$(CC) $$(CFLAGS) $$(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
+	@$(NICE) $$(CC) $$(CFLAGS) $$(CFLAGS_$(1)) $$(if $$(filter $$*,$$(CHECKING)),-O0) -MMD -MP -c $$< -o $$@
 
 $(C)/$(1)/engine.a: $(patsubst %.c,$(C)/$(1)/%.o,$(DUMP) $(ENGINE))
 	@rm -f $$@ && ar rcs $$@ $$^
