@@ -13,6 +13,10 @@ bool odi_queue_enter_at_once(od_queue *queue, bool exclusive);
  * that targets this queue and whose permit the caller holds, or NULL. */
 void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through);
 
+/* sync.c: begins a scope like a drainer's if all permits are free, in the queue and its targets. Otherwise it
+ * takes none. od_queue_sync_end ends the scope. */
+bool odi_queue_try_enter(od_queue *queue, bool exclusive, od_scope *scope);
+
 void odi_queue_give_permit(od_queue *queue, bool exclusive);
 
 /* Returns a permit in two steps, for a caller that returns several. Without workers the consequences run on

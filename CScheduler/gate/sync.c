@@ -161,6 +161,22 @@ void od_queue_sync_end(od_scope *scope)
         odi_queue_give_permit(scope->queue, scope->exclusive);
 }
 
+bool odi_queue_try_enter(od_queue *queue, bool exclusive, od_scope *scope)
+{
+    *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = true, .exclusive = exclusive, .drains = true};
+    if (!odi_queue_enter_at_once(queue, exclusive))
+        return false;
+    scope->beyond = odi_target_gate(queue);
+    odi_scopes = scope;
+    while (scope->beyond != NULL && odi_queue_enter_at_once(scope->beyond, false))
+        scope->beyond = odi_target_gate(scope->beyond);
+    if (scope->beyond != NULL)
+        od_queue_sync_end(scope);
+    else
+        note_scope(scope);
+    return scope->beyond == NULL;
+}
+
 /* ---- permits that outlast their jobs ---- */
 
 static bool hold(od_queue *queue, bool deep)

@@ -16,11 +16,15 @@
 #include <stdlib.h>
 
 #include "base/invariant.h"
+#include "gate/callers.h"
 #include "gate/submit.h"
 #include "include/od_timer.h"
 #include "os/clock.h"
+#include "observe/trace.h"
 #include "os/thread.h"
+#include "pool/timer_thread.h"
 #include "worker/due.h"
+#include "worker/run.h"
 
 enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4, LOOKS = 8 };
 
@@ -98,6 +102,32 @@ static bool move(od_timer *timer, uint32_t from, uint32_t to)
 
 /* ---- a due timer ---- */
 
+/* Runs the timer's job on the timer thread, because the pool is late. Returns false if the queue does not admit the
+ * job at once. The permit keeps the queue alive after the job; the pool lives because its timer thread does. */
+ODI_COLD static bool run_here(od_timer *timer)
+{
+    od_queue *queue = timer->queue;
+    od_pool *pool = timer->pool;
+    odi_entry job = odi_job_owned(&timer->owned);
+    odi_record *record = odi_queue_find_record(queue, NULL, timer->key, &timer->reserve);
+    od_scope scope;
+
+    if (record == NULL || !odi_queue_try_enter(queue, (timer->key & ODI_KEY_BARRIER) != 0, &scope))
+        return false;
+    bool counted = odi_queue_count(record, queue, NULL, timer->key, 1);
+
+    if (counted) {
+        odi_timer_thread_begin_call(pool, queue);
+        if (odi_traces())
+            odi_trace(ODI_TRACE_SUBMIT, timer->key & ODI_KEY_BAND, queue, odi_job_identity(job));
+        (void)odi_run_outside_of(record, job);
+    }
+    od_queue_sync_end(&scope);
+    if (counted)
+        odi_timer_thread_end_call(pool);
+    return counted;
+}
+
 static void due(odi_timer_entry *entry)
 {
     od_timer *timer = timer_of(entry);
@@ -106,7 +136,7 @@ static void due(odi_timer_entry *entry)
         return;
     if (timer->queue == NULL)
         timer->deliver(timer->context, timer);
-    else
+    else if (!odi_timer_thread_is_here(timer->pool) || !run_here(timer))
         odi_queue_submit_node(timer->queue, timer->key, odi_job_owned(&timer->owned), &timer->node,
                               &timer->reserve);
 }
@@ -229,7 +259,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         return NULL;
     }
     *timer = (od_timer){
-        .entry = {.kind = &timer_kind, .site = odi_team_timer_site(&pool->team)},
+        .entry = {.kind = &timer_kind, .site = odi_team_timer_site(&pool->team, queue == NULL)},
         .owned = {.kind = &job_kind},
         .pool = pool,
         .queue = queue,
@@ -246,8 +276,6 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: no other thread knows it yet */
     odi_store_relaxed(&timer->references, 2);
-    if (deliver != NULL && !odi_load_relaxed(&pool->delivers)) /* relaxed, both: a hint for the monitor */
-        odi_store_relaxed(&pool->delivers, true);
     return timer;
 }
 

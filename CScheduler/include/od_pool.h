@@ -116,7 +116,8 @@ enum { OD_STUCK_NAMED = 8 };
 typedef struct od_stop_report {
     uint64_t ran;       /* jobs that have run, over the pool's lifetime */
     uint64_t cancelled; /* accepted jobs that never ran and never will */
-    uint64_t stuck;     /* jobs that workers still run when the report is written; nested jobs count as one */
+    uint64_t stuck;     /* jobs that workers still run when the report is written; nested jobs count as one. A
+                           late timer's call counts too */
     void *stuck_queues[OD_STUCK_NAMED]; /* the od_queue of the first stuck jobs; entries may be NULL */
 } od_stop_report;
 

@@ -9,8 +9,8 @@
  * ticks.
  *
  * While no worker sleeps until the earliest timer is due (timer/timer_queue.h), the monitor does, slightly
- * longer. If no thread has checked the timer by then, the timer counts as waiting work. If timers of the pool
- * have a `deliver` function, it calls the timer thread too (timer_thread.c). The monitor fires no timer.
+ * longer. If no thread has checked the timer by then, the timer counts as waiting work, and the monitor may call
+ * the timer thread (timer_thread.c). The monitor fires no timer.
  *
  * Its waits end by arm_monitor, stand_by, odi_pool_wake_monitor (stop), or at the deadline of the tick or the
  * timer queue.
@@ -148,26 +148,15 @@ static bool stopping(odi_team *team)
     return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: set before the wake-up */
 }
 
-/* Whether a timer with `deliver` may be late, and no worker sleeps until it is due. */
-static bool wants_timer_thread(od_pool *pool)
-{
-    odi_timer_queue *timers = &pool->team.timers;
-
-    /* relaxed: a hint, checked again every tick */
-    return odi_load_relaxed(&pool->delivers) && !odi_timer_queue_is_led(timers) &&
-           odi_timer_queue_earliest(timers) <= odi_clock_now() - ODI_STAND_BY_LATE_NS;
-}
-
 /* Handles due timers that no sleeping worker checks: workers check at their next job's end, and one more is
- * woken or started. */
-static void see_to_what_is_due(odi_team *team)
+ * woken or started. `starved`: no worker is between two jobs. */
+static void see_to_what_is_due(odi_team *team, bool starved)
 {
     if (!odi_team_is_due(team))
         return;
     odi_store_relaxed(&team->timers.overdue, true); /* relaxed: a hint */
     odi_team_publish(team, &team->sites[0]);
-    if (ODI_UNLIKELY(wants_timer_thread(team->pool)))
-        odi_timer_thread_call(team->pool);
+    odi_timer_thread_call(team->pool, starved);
 }
 
 /* Checks the team once. Returns whether work waits. */
@@ -189,7 +178,7 @@ static bool tick(odi_team *team)
         /* Not if the only work is forks that no worker may take, because external threads fill the team. */
         if (odi_team_seems_to_have_work(team))
             odi_team_publish(team, &team->sites[0]);
-        see_to_what_is_due(team);
+        see_to_what_is_due(team, count[IDLE] == 0);
     }
     team->refresh(team);
     return work_waits;
@@ -221,7 +210,7 @@ static void rest(od_pool *pool, uint32_t word, int64_t until)
 
     if (due < until &&
         odi_futex_wait(&pool->monitor_word, word, due) == ODI_FUTEX_TIMED_OUT)
-        see_to_what_is_due(team);
+        see_to_what_is_due(team, false); /* not overdue by ODI_LATE_NS yet */
     odi_futex_wait(&pool->monitor_word, word, until);
 }
 

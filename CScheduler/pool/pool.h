@@ -53,9 +53,9 @@ struct od_pool {
     int64_t still_since;               /* for the monitor: time since which no thread has made progress; 0: */
     bool still_said;                   /* some thread has. And whether this was reported */
 
-    odi_atomic(bool) delivers;          /* a timer was created for `deliver`: never reset */
     odi_atomic(uint32_t) timer_thread_word;   /* the timer thread sleeps on it */
-    bool timer_thread_present;                /* under the team's lock, both */
+    odi_atomic(void *) timer_call;            /* the queue whose timer's call runs on a timer thread, or NULL */
+    bool timer_thread_present;                /* a timer thread serves. All four under the team's lock */
     int64_t next_timer_thread_ns;             /* after a failed start of the timer thread: next attempt not
                                                  before this time; 0: any time */
 

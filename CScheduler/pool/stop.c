@@ -242,6 +242,12 @@ static void write_report(od_pool *pool, od_stop_report *report)
             report->stuck++;
         }
     }
+    void *late = odi_load_relaxed(&pool->timer_call); /* relaxed: locked */
+    if (late != NULL) {
+        if (report->stuck < OD_STUCK_NAMED)
+            report->stuck_queues[report->stuck] = late;
+        report->stuck++;
+    }
     report->ran += odi_load_relaxed(&team->ran_outside); /* relaxed: counters */
     report->cancelled = odi_load_relaxed(&team->cancelled);
     odi_lock_release(&team->lock);

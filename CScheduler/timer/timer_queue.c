@@ -174,16 +174,15 @@ void odi_timer_queue_end_firing(odi_timer_wheel *wheel, uint32_t firing)
     odi_lock_release(&wheel->lock);
 }
 
-int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns,
-                         odi_timer_entry *due[ODI_DUE_BATCH])
+/* Takes up to `most` entries that were due at `until_ns`. */
+static int take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns, int64_t until_ns, odi_timer_entry **due, int most)
 {
     odi_wheel_node *node;
     int count = 0;
 
     odi_lock_acquire(&wheel->lock);
     if (wheel->firing == firing) {
-        while (count < ODI_DUE_BATCH &&
-               (node = odi_wheel_take(&wheel->wheel, tick_before(now_ns))) != NULL) {
+        while (count < most && (node = odi_wheel_take(&wheel->wheel, tick_before(until_ns))) != NULL) {
             due[count] = (odi_timer_entry *)node;
             due[count++]->state = ODI_TIMER_ENTRY_IDLE;
             if (odi_traces())
@@ -196,6 +195,19 @@ int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns
     }
     odi_lock_release(&wheel->lock);
     return count;
+}
+
+int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns,
+                         odi_timer_entry *due[ODI_DUE_BATCH])
+{
+    return take(wheel, firing, now_ns, now_ns, due, ODI_DUE_BATCH);
+}
+
+odi_timer_entry *odi_timer_queue_take_late(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns)
+{
+    odi_timer_entry *late;
+
+    return take(wheel, firing, now_ns, now_ns - ODI_LATE_NS, &late, 1) > 0 ? late : NULL;
 }
 
 /* Closes a wheel and returns its entries as a list. Lock held. */

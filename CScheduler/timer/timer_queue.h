@@ -1,5 +1,5 @@
-/* timer_queue.h — a team's timers: a wheel per site, and the rule that decides which thread checks them in
- * time.
+/* timer_queue.h — a team's timers: a wheel per site, a wheel for timers that are delivered elsewhere, and the
+ * rule that decides which thread checks them in time.
  *
  * A timer entry is armed, and then either cancelled, taken when due, or dropped at a stop, as decided under
  * its wheel's lock. The timer queue has no thread. One of the sleeping workers is the *leader*. It sleeps
@@ -47,13 +47,14 @@
 
 #define ODI_STAND_BY_LATE_NS (500 * ODI_MICROSECOND)
 #define ODI_FIRING_NS (5 * ODI_MILLISECOND)
+#define ODI_LATE_NS (5 * ODI_MILLISECOND)
 enum { ODI_DUE_BATCH = 32 };
 
 typedef struct odi_timer_entry odi_timer_entry;
 
 /* Functions of a timer entry's owner; no lock is held at the calls. */
 typedef struct {
-    void (*due)(odi_timer_entry *timer);     /* on a worker, at the due time or later */
+    void (*due)(odi_timer_entry *timer);     /* on a worker or the timer thread, at the due time or later */
     void (*dropped)(odi_timer_entry *timer); /* the pool has stopped: `due` will not be called */
 } odi_timer_entry_kind;
 
@@ -77,7 +78,7 @@ typedef struct {
 } odi_timer_wheel;
 
 typedef struct {
-    odi_timer_wheel *wheels;
+    odi_timer_wheel *wheels; /* the last one is for deliveries */
     int count;
     ODI_PAIR_ALIGNED odi_atomic(bool) used; /* an entry was armed: never reset */
     odi_atomic(bool) overdue;              /* workers check the timers after their current job */
@@ -126,6 +127,9 @@ uint32_t odi_timer_queue_begin_firing(odi_timer_wheel *wheel, int64_t now_ns);
  * has taken over. */
 int odi_timer_queue_take(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns,
                          odi_timer_entry *due[ODI_DUE_BATCH]);
+
+/* Takes the first entry if it is overdue by ODI_LATE_NS. Returns NULL as odi_timer_queue_take returns 0. */
+odi_timer_entry *odi_timer_queue_take_late(odi_timer_wheel *wheel, uint32_t firing, int64_t now_ns);
 
 /* Ends the caller's firing although entries may be due; another thread takes them. */
 void odi_timer_queue_end_firing(odi_timer_wheel *wheel, uint32_t firing);

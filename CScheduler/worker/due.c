@@ -66,9 +66,9 @@ static odi_site *site_here(odi_team *team)
     return worker != NULL ? worker->site : odi_team_site_here(team);
 }
 
-uint32_t odi_team_timer_site(odi_team *team)
+uint32_t odi_team_timer_site(odi_team *team, bool delivered)
 {
-    return (uint32_t)(site_here(team) - team->sites);
+    return (uint32_t)(delivered ? team->timers.count - 1 : site_here(team) - team->sites);
 }
 
 bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_t now_ns)

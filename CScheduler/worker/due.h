@@ -13,9 +13,9 @@
 #pragma GCC visibility push(hidden)
 
 /* Arms a timer entry; any thread may call it. Returns false if the pool has stopped or the entry was
- * cancelled. odi_team_timer_site chooses the `site` of a fresh entry. */
+ * cancelled. odi_team_timer_site chooses the `site` of a fresh entry; `delivered`: its owner runs elsewhere. */
 bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_t now_ns);
-uint32_t odi_team_timer_site(odi_team *team);
+uint32_t odi_team_timer_site(odi_team *team, bool delivered);
 
 /* Ensures that a thread checks the timer queue in time. It wakes the leader, wakes or starts a worker near
  * the site, or lets the monitor stand by. With `site` NULL it wakes no worker, because the caller is a worker

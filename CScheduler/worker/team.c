@@ -76,7 +76,7 @@ bool odi_team_init(odi_team *team)
             return false;
         }
     }
-    if (!odi_timer_queue_init(&team->timers, team->site_count) || !odi_team_list_workers(team)) {
+    if (!odi_timer_queue_init(&team->timers, team->site_count + 1) || !odi_team_list_workers(team)) {
         odi_team_free(team);
         return false;
     }

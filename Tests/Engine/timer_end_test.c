@@ -193,6 +193,7 @@ TEST(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop)
 
     hold_a_worker(lone, &busy);
     first.timer = od_timer_create_elsewhere(lone, &options, wait_and_call);
+    ((odi_timer_entry *)first.timer)->site = 0; /* the other one's wheel */
     deliver_by_workers_alone(lone);
     od_timer_start(first.timer);
     start_on(open, &second, MILLISECONDS(2), 0);

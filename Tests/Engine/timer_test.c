@@ -626,7 +626,7 @@ TEST(a_leader_that_goes_to_the_bench_leaves_its_look_to_another)
     end_pool(three, on_three);
 }
 
-static void note_site(void *raw) { *(uint32_t *)raw = odi_team_timer_site(&pool->team); }
+static void note_site(void *raw) { *(uint32_t *)raw = odi_team_timer_site(&pool->team, false); }
 
 ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one)
 {

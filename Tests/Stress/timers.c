@@ -14,17 +14,19 @@ typedef struct {
     int workers;
     int64_t longest_ns; /* delays are below this */
     bool cancels_queues, blocks, repeats;
+    bool starves; /* jobs occupy all workers, so that a timer thread runs most calls */
     uint32_t plain, sanitized; /* timers */
 } scenario;
 
 static const scenario scenarios[] = {
-    {"one worker", 1, 2000000, false, false, false, 1200000, 60000},
-    {"three workers", 3, 2000000, false, false, false, 1200000, 60000},
-    {"due at once", 2, 2000, false, false, false, 1200000, 60000},
-    {"blocking", 2, 500000, false, true, false, 60000, 12000},
-    {"cancelled queues", 3, 500000, true, false, false, 600000, 40000},
-    {"repeating", 3, 300000, false, false, true, 200000, 20000},
-    {"everything", 4, 1000000, true, true, true, 100000, 15000},
+    {"one worker", 1, 2000000, false, false, false, false, 1200000, 60000},
+    {"three workers", 3, 2000000, false, false, false, false, 1200000, 60000},
+    {"due at once", 2, 2000, false, false, false, false, 1200000, 60000},
+    {"blocking", 2, 500000, false, true, false, false, 60000, 12000},
+    {"cancelled queues", 3, 500000, true, false, false, false, 600000, 40000},
+    {"repeating", 3, 300000, false, false, true, false, 200000, 20000},
+    {"everything", 4, 1000000, true, true, true, false, 100000, 15000},
+    {"starved", 2, 1000000, true, false, true, true, 60000, 10000},
 };
 
 typedef struct {
@@ -91,6 +93,15 @@ static void settle(slip *it, bool cancels)
     od_timer_release(it->timer);
 }
 
+static atomic_bool occupies;
+
+static void occupy(void *unused)
+{
+    odi_clock_sleep(MILLISECONDS(12));
+    if (atomic_load(&occupies))
+        od_pool_submit(pool, OD_BAND_DEFAULT, occupy, NULL);
+}
+
 /* Arms, and settles what it armed some time before; at the end some are left to the stop. */
 static void *clerk(void *raw)
 {
@@ -141,15 +152,19 @@ static void run(void *raw)
 
     slip_count = stress_count(plan->plain, plan->sanitized);
     slips = calloc(slip_count, sizeof *slips);
-    pool = pool_of(plan->workers);
+    pool = plan->starves ? pool_without_spares(plan->workers) : pool_of(plan->workers);
     queues[0] = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "concurrent");
     queues[1] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    atomic_store(&occupies, plan->starves);
+    if (plan->starves)
+        submit_many(pool, plan->workers, occupy, NULL);
     for (int i = 0; i < THREADS; i++)
         child_expects(pthread_create(&threads[i], NULL, clerk, (void *)(uintptr_t)plan) == 0);
     join_threads(threads, THREADS);
 
     /* What nobody cancelled comes by itself; of "repeating" nothing is left. */
     child_expects(COMES_TRUE(atomic_load(&ended) == slip_count));
+    atomic_store(&occupies, false);
     child_expects(od_pool_timers_armed(pool) == 0);
 
     /* And what is armed at a stop ends with it. */

@@ -101,7 +101,9 @@ static inline void start(probe *it, int64_t delay, int64_t interval)
 /* Prevents the monitor from calling a timer thread for the pool's timers. */
 static inline void deliver_by_workers_alone(od_pool *pool)
 {
-    odi_store_relaxed(&pool->delivers, false); /* relaxed: the timer is not due yet */
+    odi_lock_acquire(&pool->team.lock);
+    pool->next_timer_thread_ns = ODI_FOREVER;
+    odi_lock_release(&pool->team.lock);
 }
 
 #endif
