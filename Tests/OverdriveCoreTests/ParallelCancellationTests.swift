@@ -1,3 +1,4 @@
+import Glibc
 import OverdriveCore
 import Testing
 
@@ -31,6 +32,22 @@ struct ParallelCancellationTests {
             _ = Parallel.join { branch() } _: { branch() }
         }
         #expect(told == 2)
+    }
+
+    @Test("a timer of the same scheduler cancels a loop that uses every worker")
+    func timer() {
+        let scheduler = makeScheduler(workers: 1)
+        let (token, group, cancelled) = (CancellationToken(), WaitGroup(), Counter())
+        TaskQueue(scheduler: scheduler).async(group: group) {
+            do {
+                try Parallel(on: scheduler, token: token).forEach(0..<100_000) { _ throws in usleep(100) }
+            } catch {
+                cancelled.add()
+            }
+        }
+        TaskQueue.serial(scheduler: scheduler).asyncAfter(.milliseconds(10)) { token.cancel() }
+        group.wait()
+        #expect(cancelled.count == 1)
     }
 
     @Test("the same where branches may throw, and where loops divide")
