@@ -46,7 +46,7 @@ struct InlinedTests {
             """
         try locator.write(to: folder.appendingPathComponent("Locator.swift"), atomically: true, encoding: .utf8)
         try client.write(to: folder.appendingPathComponent("main.swift"), atomically: true, encoding: .utf8)
-        let inject = ClientTests.package.appendingPathComponent("Sources/OverdriveApp/Inject.swift").path
+        let inject = ClientTests.package.appendingPathComponent("Sources/OverdriveApp/Services/Inject.swift").path
         let options = ["swiftc", "-O", "-swift-version", "6", "-sanitize=address"]
         let library = try Tool(
             "/usr/bin/env", options + ["-parse-as-library", "-module-name", "Services", "-emit-module", "-emit-library", "-static"]
