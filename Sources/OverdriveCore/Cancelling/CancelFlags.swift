@@ -1,7 +1,18 @@
-// Owns cancel epochs, by which `cancelAll()` reaches running work. Items, tasks and `run(_:)` read the epoch of their
-// submission. An ended epoch never restarts.
+// Owns the cancel flags of work: one for each item, and the epochs by which `cancelAll()` reaches running work. Items, tasks
+// and `run(_:)` read them. A flag never falls, an ended epoch never restarts, and no thread is stopped.
 
 internal import Synchronization
+
+/// Work with a cancel flag.
+final class CancellableWork: CurrentWork {
+    private let requested = Atomic(false)
+
+    var isRequested: Bool { requested.load(ordering: .acquiring) }
+
+    func cancel() {
+        requested.store(true, ordering: .releasing)
+    }
+}
 
 /// The time between two calls of ``TaskQueue/cancelAll()``. Its end cancels the running work that was submitted in
 /// it.
