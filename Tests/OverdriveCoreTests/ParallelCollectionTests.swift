@@ -93,6 +93,16 @@ struct ParallelCollectionTests {
         #expect(results.count == count && (0..<count).allSatisfy { results[$0][7] == $0 })
     }
 
+    @Test("reduce_by_chunks_covers_the_range_in_order", arguments: [0, 1, 1_025, 100_000])
+    func chunks(count: Int) throws {
+        let ranges = Parallel(grain: 10).reduce(5..<5 + count, [Range<Int>](), chunk: { [$0] }, combine: { $0 + $1 })
+        #expect(ranges.flatMap { Array($0) } == Array(5..<5 + count) && ranges.dropLast().allSatisfy { $0.count >= 10 })
+        #expect(Parallel.reduce(0..<count, 0, chunk: { $0.count }, combine: { $0 + $1 }) == count)
+        #expect(throws: Flaw.self) {
+            try Parallel.reduce(0..<count + 1, 0, chunk: { _ throws(Flaw) in throw Flaw() }, combine: { (a: Int, b: Int) throws(Flaw) in a + b })
+        }
+    }
+
     @Test("reduce rounds the same way for any number of workers", arguments: [1, 2, 1_000, 4_097, 100_000])
     func sameBits(count: Int) async throws {
         var all: Set<UInt64> = []
@@ -103,6 +113,11 @@ struct ParallelCollectionTests {
                     Parallel.reduce(0..<count, 0.0, map: { 1 / (0.3 + Double($0)) }, combine: { $0 + $1 })
                 }
                 all.insert(sum.bitPattern)
+                let chunks = try await queue.run { () -> Double in
+                    try Parallel(token: CancellationToken()).reduce(
+                        0..<count, 0.0, chunk: { part throws in part.reduce(0.0) { $0 + 1 / (0.3 + Double($1)) } }, combine: { $0 + $1 })
+                }
+                all.insert(chunks.bitPattern)  // the blocks are those of `map:`
                 let factors = (0..<count).map { 1 + 1 / (3 + Double($0)) }
                 let product = try await queue.run { () -> Double in
                     Parallel().scan(factors, 1.0, { $0 * $1 }).last ?? 0
