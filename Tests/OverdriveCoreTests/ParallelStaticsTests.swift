@@ -60,6 +60,18 @@ struct ParallelStaticsTests {
         #expect(greatest == numbers.max() && sum == numbers.reduce(0, +))
     }
 
+    @Test("spans_are_inputs_of_operations")
+    func spans() throws {
+        let numbers = (0..<10_000).map { $0 * 31 % 1_009 }
+        let span = numbers.span
+        let visited = WorkerLocal { 0 }
+        Parallel(grain: 100).forEach(span) { number in visited.with { $0 += number } }
+        #expect(visited.values.reduce(0, +) == numbers.reduce(0, +))
+        #expect(Parallel.map(span) { $0 + 1 } == numbers.map { $0 + 1 })
+        #expect(Parallel.reduce(span, 0, +) == numbers.reduce(0, +))
+        #expect(throws: Flaw.self) { try Parallel.forEach(numbers.span) { if $0 == 7 { throw Flaw() } } }
+    }
+
     @Test("asynchronous_map_keeps_the_order_and_the_limit")
     func bounded() async throws {
         let (inside, excesses) = (Counter(), Counter())
