@@ -135,6 +135,23 @@ struct ParallelWritingTests {
     }
 
     /// Of two who asked at the same time one was given fewer: what the other just copied counted as in use.
+    @Test("WorkerLocal_reset_begins_anew_and_leaves_a_value_in_use")
+    func reset() {
+        let hits = WorkerLocal { 0 }
+        for _ in 0..<3 {
+            Parallel.forEach(0..<1_000) { _ in hits.with { $0 += 1 } }
+            #expect(hits.values.reduce(0, +) == 1_000)
+            hits.reset()
+            #expect(hits.values.allSatisfy { $0 == 0 })
+        }
+        hits.with { value in
+            value = 7
+            hits.reset()
+            #expect(value == 7)
+        }
+        #expect(hits.values.contains(7))
+    }
+
     @Test("WorkerLocal gives all its values to each of many who ask at the same time")
     func workerLocalReaders() {
         let store = WorkerLocal { [Int](repeating: 0, count: 256) }

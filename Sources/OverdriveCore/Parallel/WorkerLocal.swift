@@ -1,5 +1,5 @@
 // Owns one value per thread for parallel loops. Programs and `forEachChunk(_:scratch:_:)` call it. It never locks
-// across threads, except while `values` copies a value.
+// across threads, except while `values` copies a value or `reset` replaces it.
 
 public import Synchronization
 
@@ -120,7 +120,7 @@ public import Synchronization
                 expected: Holder.idle, desired: Holder.owner, ordering: .acquiring)
             if taken { return true }
             if found == Holder.owner { return false }
-            letOthersGoOn() // `values` copies the value on another thread
+            letOthersGoOn() // another thread uses the value for a moment
         }
     }
 
@@ -159,18 +159,48 @@ public import Synchronization
     public var values: [Value] {
         var values: [Value] = []
         unsafe forEachPlace { place in
-            while true {
-                // Acquire: pairs with the release of the last user. The release below returns the value.
-                let (taken, found) = unsafe place.pointee.holder.compareExchange(
-                    expected: Holder.idle, desired: Holder.reader, ordering: .acquiring)
-                if taken { break }
-                if found == Holder.owner { return }
-                letOthersGoOn() // another thread copies the value
-            }
+            guard unsafe takeIdle(place) else { return }
             unsafe values.append(place.pointee.value)
-            unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing)
+            unsafe giveBack(place)
         }
         return values
+    }
+
+    /// Replaces all values that no thread is using by new ones, for the next loop.
+    ///
+    ///     for frame in frames {
+    ///         Parallel.forEach(frame.tiles) { tile in counts.with { $0 += tile.hits } }
+    ///         report(counts.values.reduce(0, +))
+    ///         counts.reset()
+    ///     }
+    ///
+    /// - Ordering: Later calls of ``with(_:)`` see the new values, if the loops before and after are ordered with this call.
+    /// - Threading: Any thread. The calling thread makes the new values.
+    /// - Cost: One new value for each thread that has taken part so far.
+    public func reset() {
+        unsafe forEachPlace { place in
+            // Made before, and released after the place is taken: both may run code of the program, which may ask for it.
+            var value = make()
+            guard unsafe takeIdle(place) else { return }
+            unsafe swap(&place.pointee.value, &value)
+            unsafe giveBack(place)
+        }
+    }
+
+    /// Takes the value of any thread. Returns false if its thread uses the value.
+    private func takeIdle(_ place: UnsafeMutablePointer<Place>) -> Bool {
+        while true {
+            // Acquire: pairs with the release of the last user of the value. The release in `giveBack` returns the value.
+            let (taken, found) = unsafe place.pointee.holder.compareExchange(
+                expected: Holder.idle, desired: Holder.reader, ordering: .acquiring)
+            if taken { return true }
+            if found == Holder.owner { return false }
+            letOthersGoOn() // another thread uses the value for a moment
+        }
+    }
+
+    private func giveBack(_ place: UnsafeMutablePointer<Place>) {
+        unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing)
     }
 }
 
@@ -180,7 +210,7 @@ enum Holder {
     @inlinable static var idle: UInt8 { 0 }
     /// The thread that the place belongs to.
     @inlinable static var owner: UInt8 { 1 }
-    /// A thread that copies the value for `values`.
+    /// A thread that copies the value for `values`, or replaces it.
     @inlinable static var reader: UInt8 { 2 }
 }
 
