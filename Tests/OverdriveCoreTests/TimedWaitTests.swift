@@ -56,6 +56,22 @@ struct TimedWaitTests {
         #expect(wasCancelled.count == 1)
     }
 
+    /// A clock on which 200 s pass in 2 ms.
+    private struct FastClock: Clock {
+        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            try await ContinuousClock().sleep(for: now.duration(to: deadline) / 100_000)
+        }
+        var now: ContinuousClock.Instant { .now }
+        var minimumResolution: Duration { .nanoseconds(1) }
+    }
+
+    @Test("withTimeout_measures_by_the_given_clock")
+    func clock() async {
+        await #expect(throws: TimeoutError(timeout: .seconds(200))) {
+            try await withTimeout(.seconds(200), clock: FastClock()) { try await Task.sleep(for: .seconds(100)) }
+        }
+    }
+
     @Test("run_takes_a_quality_of_service_and_an_asynchronous_closure_that_keeps_its_place")
     func run() async throws {
         let low = TaskQueue(qos: .utility, scheduler: makeScheduler())

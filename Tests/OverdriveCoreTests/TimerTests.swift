@@ -42,6 +42,15 @@ struct TimerTests {
         #expect(delays.count == comes && dues.count == (time != 0 ? comes : 0))
     }
 
+    @Test("asyncAfter_takes_a_deadline_of_the_suspending_clock_and_is_never_early")
+    func suspending() {
+        let (deadline, came) = (SuspendingClock.now + .milliseconds(5), Log<SuspendingClock.Instant>())
+        queue.asyncAfter(deadline: deadline) { came.note(.now) }
+        queue.asyncAfter(deadline: SuspendingClock.now - .seconds(1)) { came.note(.now) }
+        #expect(eventually { came.all.count == 2 })
+        #expect(came.all[0] < deadline && came.all[1] >= deadline)
+    }
+
     @Test("Durations beyond the clock's ends are these ends", arguments: [1, -1])
     func beyond(sign: Int) {
         let runs = Counter()

@@ -1,13 +1,13 @@
-// Owns the conversion from `ContinuousClock` to the engine's clock. Timers call it. A converted deadline is never
-// early.
+// Owns the conversion of Swift's clocks and durations to the engine's nanoseconds. Timers and waits call it. A converted
+// deadline is never early, and a long duration is clamped.
 
 internal import CScheduler
 
-/// Converts times of Swift's continuous clock to the engine's clock.
+/// Converts times of Swift's clocks to the engine's clock.
 ///
-/// Both clocks run at one rate, but the engine's clock stops while the machine is suspended. So one pair of readings
-/// is valid until the next suspension. Two deadlines keep their exact distance, even if they are converted at
-/// different times.
+/// The continuous clock runs at the same rate, but the engine's clock stops while the machine is suspended. So one pair
+/// of readings is valid until the next suspension. Two deadlines keep their exact distance, even if they are converted
+/// at different times.
 enum EngineTime {
     private struct Anchor {
         let instant: ContinuousClock.Instant
@@ -47,5 +47,27 @@ enum EngineTime {
             if anchor.slept(until: now) > shortestSleep { anchor = now }
             return anchor.time(of: deadline)
         }
+    }
+    /// Returns the engine's time of a deadline on the suspending clock, which is the engine's clock. The result is some
+    /// nanoseconds late, never early, because the engine's clock is read second.
+    static func due(_ deadline: SuspendingClock.Instant) -> Int64 {
+        let left = SuspendingClock.now.duration(to: deadline).signedNanoseconds
+        let (sum, overflow) = od_timer_now().addingReportingOverflow(left)
+        return overflow ? .max : sum
+    }
+}
+
+extension Duration {
+    /// The duration in nanoseconds, clamped to the range of `Int64`.
+    var signedNanoseconds: Int64 { self < .zero ? -(Duration.zero - self).nanoseconds : nanoseconds }
+
+    /// The duration in nanoseconds, at least 0 and at most `Int64.max`, which the engine reads as no limit.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !tooLong else { return .max }
+        let (sum, overflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return overflow ? .max : sum
     }
 }

@@ -53,6 +53,30 @@ extension TaskQueue {
         timer(.at(deadline), every: nil, tolerance: tolerance, qos: qos, flags: flags) { _ in body() }
     }
 
+    /// Submits a closure at a given time of the suspending clock, which stops while the machine is suspended.
+    ///
+    ///     let deadline = SuspendingClock.now + .seconds(30)
+    ///     queue.asyncAfter(deadline: deadline) { giveUp() }
+    ///
+    /// - Parameters:
+    ///   - deadline: The time of the submission; a past time submits at once. Plain `.now` is the continuous clock's.
+    ///   - tolerance: How much later the submission may come. Timers with overlapping tolerances may share a wake-up.
+    ///   - qos: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
+    ///   - flags: As there.
+    ///   - body: Runs once.
+    /// - Returns: The timer, which can cancel the submission. The caller need not retain it.
+    /// - Ordering: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
+    /// - Threading: Any thread.
+    /// - Cost: As of ``asyncAfter(_:tolerance:qos:flags:execute:)``.
+    @_disfavoredOverload
+    @discardableResult
+    public func asyncAfter(
+        deadline: SuspendingClock.Instant, tolerance: Duration = .zero, qos: QoS? = nil, flags: Flags = [],
+        execute body: sending @escaping () -> Void
+    ) -> Timer {
+        timer(.due(EngineTime.due(deadline)), every: nil, tolerance: tolerance, qos: qos, flags: flags) { _ in body() }
+    }
+
     /// Submits a closure periodically.
     ///
     ///     let heartbeat = queue.every(.seconds(5)) { tick in

@@ -1,4 +1,4 @@
-/// The error of ``withTimeout(_:_:)`` when the time has passed.
+/// The error of ``withTimeout(_:clock:_:)`` when the time has passed.
 public struct TimeoutError: Error, Hashable, CustomStringConvertible {
     /// The time that the body was given.
     public let timeout: Duration
@@ -6,7 +6,7 @@ public struct TimeoutError: Error, Hashable, CustomStringConvertible {
     public var description: String { "withTimeout: no result within \(timeout)" }
 }
 
-/// The result of a child task of ``withTimeout(_:_:)``.
+/// The result of a child task of ``withTimeout(_:clock:_:)``.
 private enum TimedOutcome<R: Sendable>: Sendable { case value(R), timedOut, cancelled }
 
 /// Runs an asynchronous body, and cancels it when a time has passed.
@@ -18,19 +18,20 @@ private enum TimedOutcome<R: Sendable>: Sendable { case value(R), timedOut, canc
 ///
 /// - Parameters:
 ///   - timeout: The time that the body is given; zero or less cancels it at once.
+///   - clock: The clock that measures the time. A clock of a test may run faster.
 ///   - body: The work. It runs in a child task.
 /// - Returns: The result of `body`, if it returns in time.
 /// - Throws: ``TimeoutError`` if the time has passed first; otherwise the error of `body`.
 /// - Ordering: The writes of `body` are visible afterwards.
 /// - Threading: Any task; no thread is held.
 /// - Cost: Two child tasks.
-public func withTimeout<R: Sendable>(
-    _ timeout: Duration, _ body: @escaping @Sendable () async throws -> R
+public func withTimeout<R: Sendable, C: Clock<Duration>>(
+    _ timeout: Duration, clock: C = .continuous, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {
     try await withThrowingTaskGroup(of: TimedOutcome<R>.self) { group in
         group.addTask { .value(try await body()) }
         group.addTask {
-            do { try await Task.sleep(for: max(.zero, timeout)) } catch { return .cancelled }
+            do { try await Task.sleep(for: max(.zero, timeout), clock: clock) } catch { return .cancelled }
             return .timedOut
         }
         defer { group.cancelAll() }
