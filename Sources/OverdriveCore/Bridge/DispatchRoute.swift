@@ -23,7 +23,7 @@ final class DispatchRoute: Sendable {
         self.queue = queue
         // Compare by the mark, not by identity: on Linux each access to `DispatchQueue.main` returns a new object.
         isMain = TaskQueue.isMain(queue)
-        qos = isMain ? .userInteractive : TaskQueue.QoS(queue.qos.qosClass)
+        qos = isMain ? .userInteractive : TaskQueue.QoS(queue.qos.qosClass) ?? .default
     }
 
     /// Submits `body` to the dispatch queue, and counts it in `pending` and `group`. The dispatch queue applies `qos`
@@ -121,29 +121,6 @@ extension TaskQueue {
     package convenience init(dispatching queue: DispatchQueue) {
         let route = DispatchRoute(queue)
         self.init(label: queue.label, qos: route.qos, route: route)
-    }
-}
-
-extension TaskQueue.QoS {
-    init(_ theirs: DispatchQoS.QoSClass) {
-        self =
-            switch theirs {
-            case .userInteractive: .userInteractive
-            case .userInitiated: .userInitiated
-            case .utility: .utility
-            case .background: .background
-            default: .default
-            }
-    }
-
-    var dispatched: DispatchQoS {
-        switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
-        }
     }
 }
 

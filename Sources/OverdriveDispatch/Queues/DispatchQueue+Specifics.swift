@@ -4,7 +4,7 @@ internal import OverdriveCore
 
 /// Names a value that queues keep for the closures that run on them.
 public final class DispatchSpecificKey<T>: Sendable {
-    let key = TaskQueue.SpecificKey<Kept<T>>()
+    let key = TaskQueue.SpecificKey<SpecificValue<T>>()
 
     /// Creates a key without values.
     public init() {}
@@ -12,14 +12,14 @@ public final class DispatchSpecificKey<T>: Sendable {
 
 /// A value of any type, stored by a queue. As in Dispatch, the program must ensure that its use from several threads
 /// is safe.
-struct Kept<T>: @unchecked Sendable {
+struct SpecificValue<T>: @unchecked Sendable {
     let value: T
 }
 
 extension DispatchQueue {
     /// Sets the queue's value for a key, in place of the previous one; nil removes it.
     public func setSpecific<T>(key: DispatchSpecificKey<T>, value: T?) {
-        taskQueue.setSpecific(key: key.key, value: value.map(Kept.init))
+        taskQueue.setSpecific(key: key.key, value: value.map(SpecificValue.init))
     }
 
     /// The queue's own value for `key`, or nil.

@@ -180,7 +180,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     /// Returns the shared concurrent queue of a quality of service.
     public static func global(qos: DispatchQoS.QoSClass = .default) -> DispatchQueue {
-        globals[Int((qos.band ?? .default).rawValue)]
+        globals[Int((TaskQueue.QoS(qos) ?? .default).rawValue)]
     }
 
     /// Returns the shared concurrent queue with an older name.

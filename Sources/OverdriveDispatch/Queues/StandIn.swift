@@ -20,7 +20,7 @@ extension DispatchQueue {
     /// - Cost: After the first access, each closure also passes through libdispatch and costs an allocation.
     public var underlying: Dispatch.DispatchQueue {
         if let foreign { return foreign }
-        if isShared { return .global(qos: taskQueue.qos.theirs) }
+        if isShared { return .global(qos: taskQueue.qos.dispatchClass) }
         return madeStandIn.withLock { made in
             if let made { return made.theirs }
             let new = StandIn(for: self)
@@ -38,18 +38,6 @@ extension DispatchQueue {
     /// This function is separate, so that the common case without a bridged queue stays short.
     @inline(never)
     private func lookedUpStandIn() -> StandIn? { madeStandIn.withLock { $0 } }
-}
-
-extension TaskQueue.QoS {
-    fileprivate var theirs: DispatchQoS.QoSClass {
-        switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
-        }
-    }
 }
 
 /// A bridged queue: a libdispatch queue beside an Overdrive queue. The closures of the Overdrive queue also run in

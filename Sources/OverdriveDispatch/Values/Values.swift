@@ -36,20 +36,7 @@ public func dispatchMain() -> Never {
 
 extension DispatchQoS {
     /// The quality of service for a submission; nil for the queue's. A relative priority has no counterpart.
-    var asked: TaskQueue.QoS? { qosClass.band }
-}
-
-extension DispatchQoS.QoSClass {
-    var band: TaskQueue.QoS? {
-        switch self {
-        case .userInteractive: .userInteractive
-        case .userInitiated: .userInitiated
-        case .default: .default
-        case .utility: .utility
-        case .background: .background
-        default: nil
-        }
-    }
+    var asked: TaskQueue.QoS? { TaskQueue.QoS(qosClass) }
 }
 
 extension DispatchWorkItemFlags {
