@@ -15,6 +15,9 @@ internal import OverdriveCore
 /// - Ordering: The writes of an operation are visible to its dependents, its completion block and its waiters.
 /// - Threading: Safe from any thread.
 // The section guards all variables. No overridable function is called inside the section.
+//
+// `Task` has edges with a lock-free count, and refuses a dependency once it is ready. An operation does not: it waits for
+// late dependencies, for subclasses that say when they are ready, and a cancel makes it ready. Its edges are a table.
 open class Operation: NSObject, @unchecked Sendable {
     private enum Stage: Int {
         case new, waiting, starting, executing, finished
@@ -24,7 +27,8 @@ open class Operation: NSObject, @unchecked Sendable {
     private var stage = Stage.new
     private var cancelled = false
     private var needed: [ObjectIdentifier: Dependency] = [:]
-    private var missing: Set<ObjectIdentifier> = []
+    /// The number of dependencies that have not finished. A cancelled operation does not wait for them.
+    private var missing = 0
     private var dependents: [ObjectIdentifier: Dependent] = [:]
     /// The next number for a dependency or dependent, in the order of additions.
     private var nextNumber = 0
@@ -40,6 +44,7 @@ open class Operation: NSObject, @unchecked Sendable {
     private struct Dependency {
         let number: Int
         let operation: Operation
+        var isMissing = true
     }
 
     /// A dependent retains its dependencies. A dependency does not retain its dependents.
@@ -104,12 +109,8 @@ open class Operation: NSObject, @unchecked Sendable {
     /// ``main()``. If it runs, ``isCancelled`` becomes true.
     open func cancel() {
         guard !isFinished else { return }
-        let queue = section {
-            cancelled = true
-            missing = []
-            return self.queue
-        }
-        queue?.readinessMayHaveChanged(of: self)
+        section { cancelled = true }
+        readinessMayHaveChanged()
     }
 
     /// Whether ``cancel()`` was called.
@@ -125,7 +126,7 @@ open class Operation: NSObject, @unchecked Sendable {
     open var isAsynchronous: Bool { false }
 
     /// Whether the operation may start: its dependencies have finished, or it was cancelled.
-    open var isReady: Bool { section { missing.isEmpty } }
+    open var isReady: Bool { section { missing == 0 || cancelled } }
 
     // MARK: - Dependencies
 
@@ -139,7 +140,7 @@ open class Operation: NSObject, @unchecked Sendable {
             guard needed[ObjectIdentifier(op)] == nil else { return false }
             needed[ObjectIdentifier(op)] = Dependency(number: nextNumber, operation: op)
             nextNumber += 1
-            if !cancelled { missing.insert(ObjectIdentifier(op)) }
+            missing += 1
             return true
         }
         guard isNew else { return }
@@ -157,8 +158,14 @@ open class Operation: NSObject, @unchecked Sendable {
     open func removeDependency(_ op: Operation) {
         // Removed references are released after the section, because a deinitialiser may run.
         _ = op.section { op.dependents.removeValue(forKey: ObjectIdentifier(self)) }
-        _ = section { needed.removeValue(forKey: ObjectIdentifier(op)) }
-        dependencyIsOver(op)
+        let (removed, isLast) = section { () -> (Dependency?, Bool) in
+            let removed = needed.removeValue(forKey: ObjectIdentifier(op))
+            guard removed?.isMissing == true else { return (removed, false) }
+            missing -= 1
+            return (removed, missing == 0)
+        }
+        if isLast { readinessMayHaveChanged() }
+        withExtendedLifetime(removed) {}
     }
 
     /// The dependencies, finished ones included, in the order in which they were added.
@@ -167,12 +174,16 @@ open class Operation: NSObject, @unchecked Sendable {
     }
 
     private func dependencyIsOver(_ op: Operation) {
-        let queue: OperationQueue? = section {
-            guard missing.remove(ObjectIdentifier(op)) != nil, missing.isEmpty else { return nil }
-            return self.queue
+        let isLast = section {
+            guard needed[ObjectIdentifier(op)]?.isMissing == true else { return false }
+            needed[ObjectIdentifier(op)]?.isMissing = false
+            missing -= 1
+            return missing == 0
         }
-        queue?.readinessMayHaveChanged(of: self)
+        if isLast { readinessMayHaveChanged() }
     }
+
+    private func readinessMayHaveChanged() { section { queue }?.readinessMayHaveChanged(of: self) }
 
     // MARK: - What it is like
 
@@ -238,7 +249,7 @@ open class Operation: NSObject, @unchecked Sendable {
         case "isFinished", "finished":
             if isFinished { finish() }
         case "isReady", "ready":
-            section { queue }?.readinessMayHaveChanged(of: self)
+            readinessMayHaveChanged()
         default:
             break
         }
