@@ -65,7 +65,7 @@ enum { IN_ORDER = 30 }; /* taken at once */
 
 static struct {
     atomic_int next, broken;
-    atomic_bool begun, armed;
+    atomic_bool begun, armed, ended;
 } order;
 
 static void note_order(void *raw, uint64_t missed)
@@ -79,6 +79,7 @@ static void be_busy_until_armed(void *unused)
     atomic_store(&order.begun, true);
     while (!atomic_load(&order.armed)) {
     }
+    atomic_store(&order.ended, true);
 }
 
 /* Found on a full machine: their times were delays from two looks at the clock, and came out in another
@@ -90,6 +91,7 @@ static bool are_armed_in_time(od_pool *alone, od_queue *serial, int64_t within)
     atomic_store(&order.broken, 0);
     atomic_store(&order.begun, false);
     atomic_store(&order.armed, false);
+    atomic_store(&order.ended, false);
     od_pool_submit(alone, OD_BAND_DEFAULT, be_busy_until_armed, NULL);
     assert_comes_true(atomic_load(&order.begun));
     int64_t begin = od_timer_now() + within;
@@ -101,6 +103,7 @@ static bool are_armed_in_time(od_pool *alone, od_queue *serial, int64_t within)
     bool in_time = od_timer_now() < begin;
     odi_clock_sleep(within + MILLISECONDS(1));
     atomic_store(&order.armed, true);
+    assert_comes_true(atomic_load(&order.ended)); /* late calls do not wait for it */
     assert_comes_true(atomic_load(&order.next) == IN_ORDER);
     return in_time;
 }
