@@ -59,20 +59,20 @@ __attribute__((weak, visibility("default"))) void urcu_memb_unregister_thread(vo
 }
 
 /* The program has registered the thread without the functions above, which other definitions replace. */
-static _Thread_local bool is_borrowed;
+static _Thread_local bool was_registered;
 
 void odi_grace_join(void)
 {
-    is_borrowed = registrations == 0 && URCU_TLS(urcu_memb_reader).registered;
-    if (!is_borrowed)
+    was_registered = registrations == 0 && URCU_TLS(urcu_memb_reader).registered;
+    if (!was_registered)
         urcu_memb_register_thread();
 }
 
 void odi_grace_leave(void)
 {
-    if (!is_borrowed)
+    if (!was_registered)
         urcu_memb_unregister_thread();
-    is_borrowed = false;
+    was_registered = false;
 }
 
 /* ---- read sections ---- */
