@@ -27,16 +27,16 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
 }
 
 /* Waits for the permit. A sync that waits this long checks for a cycle once; the last thread of a cycle finds
- * it. A thread without permits is in no cycle. */
+ * it. A thread without work is in no cycle. */
 static void await_place(od_queue *queue, odi_wait_node *mine)
 {
     odi_cycle_wait wait;
     bool looks = false;
 
-    if (odi_scopes != NULL) {
+    if (odi_cycle_may_hold()) {
         looks = !odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS));
         if (looks)
-            odi_cycle_enter_sync(&wait, queue);
+            odi_cycle_enter_sync(&wait, queue, mine->exclusive);
     }
     odi_queue_await_grant(queue, mine, "in sync on");
     if (looks)

@@ -103,14 +103,21 @@ uint32_t odi_band_of_thread(void)
     return od_thread_is_main() ? OD_BAND_USER_INTERACTIVE : OD_BAND_DEFAULT;
 }
 
+bool odi_scope_holds(const od_scope *scope, const od_queue *queue)
+{
+    od_queue *each = scope->holds_place ? scope->queue : NULL;
+
+    while (each != NULL && each != queue) {
+        each = odi_target_gate(each);
+        if (each == scope->beyond)
+            return false;
+    }
+    return each != NULL;
+}
+
 bool odi_scopes_hold(const od_scope *scope, const od_queue *queue)
 {
-    for (; scope != NULL; scope = scope->outer) {
-        for (od_queue *each = scope->queue; scope->holds_place && each != NULL && each != scope->beyond;
-             each = odi_target_gate(each)) {
-            if (each == queue)
-                return true;
-        }
-    }
-    return false;
+    while (scope != NULL && !odi_scope_holds(scope, queue))
+        scope = scope->outer;
+    return scope != NULL;
 }

@@ -17,6 +17,8 @@
 /* The saved context of the job below, while an unrelated job runs on its stack. */
 typedef struct odi_set_apart {
     od_scope *scopes;
+    odi_around around; /* the same context for a walk, with */
+    void *work;        /* its od_thread_work */
     const odi_watch *watch; /* the watch of the set for which the job below waits */
     const odi_watch_waiter *waiter;
     struct odi_set_apart *outer;
@@ -39,7 +41,8 @@ static inline bool odi_wait_is_over(const od_queue *queue)
 /* Whether the calling thread's job is in a sync, or was started by a drainer. */
 bool odi_is_in_scope(void);
 
-/* Whether a thread with these scopes holds a permit of the queue. No lock is held. */
+/* Whether a thread in this scope, or in these scopes, holds a permit of the queue. No lock is held. */
+bool odi_scope_holds(const od_scope *scope, const od_queue *queue);
 bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
 
 /* Returns the band of the calling thread's job. Outside jobs it is the highest band on the main thread, and

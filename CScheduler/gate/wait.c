@@ -37,6 +37,7 @@ typedef struct {
     struct odi_group *group; /* the set is this group's jobs; NULL: the queue's jobs */
     od_queue *queue; /* its jobs are in the set, or the set waits for them; may be NULL */
     uint32_t band;   /* the band of these jobs */
+    const od_awaited_work *work; /* the end of this work empties the group; or NULL */
 } odi_awaited;
 
 /* ---- jobs in the worker's deques ---- */
@@ -70,8 +71,8 @@ static bool is_awaited(odi_entry entry, const void *raw)
 static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter,
                       odi_entry job)
 {
-    odi_set_apart here = {odi_scopes, set->set.watch, waiter, odi_apart};
-    void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
+    odi_set_apart here = {odi_scopes, odi_around_here(), od_thread_work(), set->set.watch, waiter, odi_apart};
+    void *route = od_thread_route(), *bounce = od_thread_bounce();
     odi_record *record = odi_record_of_job(job);
     odi_outside *outsides = odi_outsides;
     const odi_descent *descended = odi_descended, nothing = {0};
@@ -98,7 +99,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     odi_descended = descended;
     od_thread_set_bounce(bounce);
     od_thread_set_route(route);
-    od_thread_set_work(work);
+    od_thread_set_work(here.work);
     odi_outsides = outsides;
     odi_scopes = here.scopes;
     odi_apart = here.outer;
@@ -176,8 +177,8 @@ static bool override_set(const odi_awaited *set, odi_override *override)
     return diverted || override->bands != 0;
 }
 
-/* A wait that lasts is listed once: the last wait of a cycle finds the cycle. A thread without permits is in
- * no cycle. */
+/* A wait that lasts is listed once: the last wait of a cycle finds the cycle. A thread without work is in no
+ * cycle. */
 typedef struct {
     odi_cycle_wait wait;
     int64_t look_ns;
@@ -186,11 +187,11 @@ typedef struct {
 
 static bool sleep_listed(const odi_awaited *set, odi_watch_waiter *waiter, listing *mine, int64_t until)
 {
-    if (odi_scopes != NULL && !mine->listed && mine->look_ns < until) {
+    if (!mine->listed && odi_cycle_may_hold() && mine->look_ns < until) {
         if (odi_watch_sleep(waiter, mine->look_ns))
             return true;
         mine->listed = true;
-        odi_cycle_enter(&mine->wait, set->group, set->queue);
+        odi_cycle_enter(&mine->wait, set->group, set->queue, set->work);
     }
     return odi_watch_sleep(waiter, until);
 }
@@ -239,7 +240,7 @@ static bool await(const odi_awaited *set, int64_t deadline_ns)
 
 static odi_awaited of_queue(od_queue *queue)
 {
-    return (odi_awaited){odi_queue_set(queue), NULL, queue, queue->band};
+    return (odi_awaited){odi_queue_set(queue), NULL, queue, queue->band, NULL};
 }
 
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
@@ -292,13 +293,19 @@ static bool may_be_short(od_group *group)
     return may;
 }
 
-bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
+bool od_group_wait_for_work(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work,
+                            int64_t deadline_ns)
 {
-    odi_awaited jobs = {odi_group_set(group), group, queue, 0};
+    odi_awaited jobs = {odi_group_set(group), group, queue, 0, work};
 
     if (queue != NULL)
         jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;
     return await(&jobs, deadline_ns);
+}
+
+bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
+{
+    return od_group_wait_for_work(group, queue, band, NULL, deadline_ns);
 }
 
 bool od_group_wait(od_group *group, int64_t deadline_ns)

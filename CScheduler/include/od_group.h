@@ -3,6 +3,7 @@
 #define OD_GROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "od_pool.h"
@@ -34,6 +35,19 @@ bool od_group_wait(od_group *group, int64_t deadline_ns);
 /* Waits for a group that was entered by hand for one job of `queue`. The job was submitted in `band`, or in
  * OD_QUEUE_BAND; it receives the waiter's band if that is higher. */
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
+
+/* Work of the Swift layer whose end empties the group. The engine calls these functions on any waiting thread,
+ * to find waits that never end. `current` is the od_thread_work of a waiting thread. */
+typedef struct od_awaited_work {
+    const void *work;
+    bool (*is_queued)(const void *work);
+    bool (*is_of)(const void *work, void *current); /* whether the work cannot end before `current` */
+    void (*name)(const void *work, char *text, size_t bytes);
+} od_awaited_work;
+
+/* Waits like od_group_wait_for; `queue` and `work` may be NULL. */
+bool od_group_wait_for_work(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work,
+                            int64_t deadline_ns);
 
 /* Calls function(context) once, on the first thread that finds the group empty. Returns OD_NO_MEMORY, and
  * calls nothing, if an allocation fails. */

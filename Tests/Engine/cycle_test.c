@@ -7,6 +7,7 @@
 #include "Support/watchdog.h"
 
 #include "gate/cycle.h"
+#include "include/od_external.h"
 #include "include/od_group.h"
 #include "include/od_report.h"
 
@@ -233,6 +234,229 @@ TEST(a_long_wait_for_another_queues_work_is_not_named)
     assert_int_equal(atomic_load(&said.count), 0);
     od_group_release(it.group);
     end_pool(pool, anna, bert);
+}
+
+/* ---- wide queues: all holders are needed ---- */
+
+static void hold_and_wait(void *raw)
+{
+    vain_wait *it = raw;
+
+    atomic_fetch_add(&circle.inside, 1);
+    while (atomic_load(&circle.inside) < 3) /* the third is the submitter of the awaited work */
+        sched_yield();
+    if (it->both)
+        (void)od_group_wait(it->group, MILLISECONDS(500));
+    else
+        odi_clock_sleep(MILLISECONDS(500));
+    atomic_fetch_add(&said.over, 1);
+}
+
+/* Two closures have both permits of a queue. The number of these that wait for work behind them is `waiting`. */
+static int warnings_of_a_wide_queue(int waiting)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *wide = od_queue_create(pool, OD_BAND_DEFAULT, 2, "wide");
+    od_group *group = od_group_create();
+    vain_wait waits = {wide, wide, group, PLAIN, true}, sleeps = {wide, wide, group, PLAIN, false};
+
+    begin_listening();
+    for (int i = 0; i < 2; i++)
+        od_queue_async(wide, NULL, OD_QUEUE_BAND, hold_and_wait, i < waiting ? &waits : &sleeps);
+    while (atomic_load(&circle.inside) < 2)
+        sched_yield();
+    od_queue_async(wide, group, OD_QUEUE_BAND, nothing, NULL);
+    atomic_fetch_add(&circle.inside, 1);
+    assert_comes_true(atomic_load(&said.over) == 2);
+    od_warnings_to(NULL);
+    assert_true(od_queue_wait(wide, HANG_NS));
+    od_group_release(group);
+    end_pool(pool, wide);
+    return atomic_load(&said.count);
+}
+
+TEST(a_wait_behind_all_closures_of_a_limited_queue_is_named)
+{
+    assert_int_equal(warnings_of_a_wide_queue(2), 1);
+    assert_non_null(strstr(said.sentence, "\"wide\""));
+}
+
+TEST(a_wait_behind_some_closures_of_a_limited_queue_is_not_named)
+{
+    assert_int_equal(warnings_of_a_wide_queue(1), 0);
+}
+
+static void sync_across(void *raw)
+{
+    int i = (int)(intptr_t)raw;
+    od_scope scope;
+
+    atomic_fetch_add(&circle.inside, 1);
+    while (atomic_load(&circle.inside) < 4)
+        sched_yield();
+    od_queue_sync_begin(circle.queues[i ^ 1], &scope);
+    od_queue_sync_end(&scope);
+    atomic_fetch_add(&said.over, 1);
+}
+
+/* A larger width still ends it, so the process goes on. */
+TEST(a_circle_of_sync_through_limited_queues_is_named_and_does_not_trap)
+{
+    od_pool *pool = pool_of(4);
+
+    begin_listening();
+    for (int i = 0; i < 2; i++)
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 2, i == 0 ? "anna" : "bert");
+    for (intptr_t i = 0; i < 4; i++)
+        od_queue_async(circle.queues[i & 1], NULL, OD_QUEUE_BAND, sync_across, (void *)(i & 1));
+    assert_comes_true(atomic_load(&said.count) == 1);
+    od_warnings_to(NULL);
+    assert_non_null(strstr(said.sentence, "\"anna\""));
+    assert_non_null(strstr(said.sentence, "\"bert\""));
+    od_queue_set_width(circle.queues[0], 4);
+    assert_comes_true(atomic_load(&said.over) == 4);
+    end_pool(pool, circle.queues[0], circle.queues[1]);
+}
+
+static void wait_until_all_wait(void *raw)
+{
+    sync_onto_the_next(raw);
+}
+
+static void a_barrier_and_a_closure(void *unused)
+{
+    od_pool *pool = pool_of(2);
+
+    circle.count = 2;
+    circle.queues[0] = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "anna");
+    circle.queues[1] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "bert");
+    (void)unused;
+    atomic_store(&circle.inside, 0);
+    od_pool_submit(pool, OD_BAND_DEFAULT, wait_until_all_wait, (void *)0);
+    od_scope own, next;
+    od_queue_sync_begin(circle.queues[1], &own);
+    atomic_fetch_add(&circle.inside, 1);
+    while (atomic_load(&circle.inside) < 2)
+        sched_yield();
+    od_queue_sync_barrier_begin(circle.queues[0], &next);
+    od_queue_sync_end(&next);
+    od_queue_sync_end(&own);
+}
+
+TEST(a_circle_of_a_barrier_and_a_closure_of_a_concurrent_queue_is_named)
+{
+    outcome it = in_a_child(a_barrier_and_a_closure, NULL, 60);
+
+    assert_non_null(strstr(it.said, "overdrive: TaskQueue.sync: a circle of "));
+    assert_non_null(strstr(it.said, "\"anna\""));
+    assert_non_null(strstr(it.said, "\"bert\""));
+}
+
+/* ---- work of the Swift layer ---- */
+
+static bool is_queued(const void *work)
+{
+    (void)work;
+    return false;
+}
+
+static bool is_of(const void *work, void *current) { return work == current; }
+
+static void name_of(const void *work, char *text, size_t bytes) { snprintf(text, bytes, "%s", (const char *)work); }
+
+static struct {
+    char names[MOST][8];
+    od_group *ends[MOST];
+    int count;
+} works;
+
+/* The work waits for the end of the next one. */
+static void wait_for_the_next(void *raw)
+{
+    int i = (int)(intptr_t)raw, next = (i + 1) % works.count;
+    od_awaited_work awaited = {works.names[next], is_queued, is_of, name_of};
+    void *outer = od_work_enter(works.names[i]);
+
+    atomic_fetch_add(&circle.inside, 1);
+    while (atomic_load(&circle.inside) < works.count)
+        sched_yield();
+    (void)od_group_wait_for_work(works.ends[next], NULL, OD_QUEUE_BAND, &awaited, MILLISECONDS(500));
+    od_work_leave(outer);
+    od_group_leave(works.ends[i]);
+    atomic_fetch_add(&said.over, 1);
+}
+
+TEST(works_that_wait_for_each_other_are_named)
+{
+    static const char *const sentences[] = {
+        [2] = " waits for ", [3] = ", which waits for ",
+    };
+    for (works.count = 2; works.count <= 3; works.count++) {
+        od_pool *pool = pool_of(4);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "all");
+
+        begin_listening();
+        for (int i = 0; i < works.count; i++) {
+            snprintf(works.names[i], sizeof works.names[i], "task %d", i);
+            works.ends[i] = od_group_create();
+            od_group_enter(works.ends[i]);
+        }
+        for (intptr_t i = 0; i < works.count; i++)
+            od_queue_async(queue, NULL, OD_QUEUE_BAND, wait_for_the_next, (void *)i);
+        assert_comes_true(atomic_load(&said.over) == works.count);
+        od_warnings_to(NULL);
+        assert_int_equal(atomic_load(&said.count), 1);
+        assert_non_null(strstr(said.sentence, "wait: tasks or closures seem to wait for each other (task "));
+        assert_non_null(strstr(said.sentence, sentences[works.count]));
+        for (int i = 0; i < works.count; i++) {
+            assert_non_null(strstr(said.sentence, works.names[i]));
+            od_group_release(works.ends[i]);
+        }
+        end_pool(pool, queue);
+    }
+}
+
+static void wait_for_the_work_around(void *raw)
+{
+    od_awaited_work awaited = {works.names[0], is_queued, is_of, name_of};
+
+    (void)raw;
+    (void)od_group_wait_for_work(works.ends[0], NULL, OD_QUEUE_BAND, &awaited, MILLISECONDS(500));
+}
+
+/* The closure may run on the thread of the work below it, or on another. */
+static void wait_for_a_group_that_waits(void *raw)
+{
+    vain_wait *it = raw;
+    void *outer = od_work_enter(works.names[0]);
+
+    od_queue_async(it->wanted, it->group, OD_QUEUE_BAND, wait_for_the_work_around, NULL);
+    (void)od_group_wait(it->group, INT64_MAX);
+    od_work_leave(outer);
+    od_group_leave(works.ends[0]);
+    atomic_fetch_add(&said.over, 1);
+}
+
+TEST(work_that_waits_for_a_group_whose_closure_waits_for_the_work_is_named)
+{
+    for (int workers = 1; workers <= 2; workers++) {
+        od_pool *pool = pool_of(workers);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "all");
+        vain_wait it = {queue, queue, od_group_create(), PLAIN, false};
+
+        begin_listening();
+        snprintf(works.names[0], sizeof works.names[0], "task");
+        works.ends[0] = od_group_create();
+        od_group_enter(works.ends[0]);
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, wait_for_a_group_that_waits, &it);
+        assert_comes_true(atomic_load(&said.over) == 1);
+        od_warnings_to(NULL);
+        assert_int_equal(atomic_load(&said.count), 1);
+        assert_non_null(strstr(said.sentence, "task"));
+        od_group_release(works.ends[0]);
+        od_group_release(it.group);
+        end_pool(pool, queue);
+    }
 }
 
 /* ---- what is no circle ---- */
