@@ -65,7 +65,8 @@ typedef struct {
     size_t forced_count;
     const char *(*label)(const void *queue);
     bool (*owns)(const void *queue); /* whether the queue was made inside a run */
-    void *owner; /* od_control_owner */
+    void *owner;            /* od_control_owner */
+    const char *trap_line;  /* NULL, or the beginning of the line that a trap in a thread of the run writes to stderr */
 } od_control_options;
 
 typedef enum { OD_CONTROL_OVER, OD_CONTROL_DEADLOCK, OD_CONTROL_LIVELOCK, OD_CONTROL_STUCK, OD_CONTROL_LEFT } od_control_end;
@@ -78,7 +79,7 @@ typedef struct {
     size_t steps;
     const od_control_step *log;
     int64_t time_ns; /* of the run's clock */
-    uint64_t outside; /* wake-ups by threads outside the run */
+    uint64_t outside; /* wake-ups and submissions by threads outside the run */
     char text[1024];  /* the failure, or who waits for what */
 } od_control_report;
 
@@ -109,6 +110,9 @@ void od_control_fail(const char *text, const char *file, uint32_t line);
 /* Waits for od_control_wake with the same address. Call it only inside a run. */
 void od_control_wait(const void *place, const char *what);
 void od_control_wake(const void *place);
+
+/* Refuses each new thread of the run, or no longer, as a system does at its limit. Outside a run it does nothing. */
+void od_control_refuse_threads(bool refuses);
 
 /* Lets other threads go first, and returns true. Outside a run it returns false. */
 bool od_control_yield(void);

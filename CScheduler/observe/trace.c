@@ -166,6 +166,8 @@ static void control_step(odi_trace_kind kind, const void *object)
 
     if (step >= 0 && odi_control_here != NULL)
         odi_control_step((od_control_kind)step, names_queue(kind) ? object : NULL);
+    else if (kind == ODI_TRACE_SUBMIT && object != NULL)
+        odi_control_note_outside(object);
 }
 
 /* ---- events ---- */

@@ -11,7 +11,7 @@
 #include "os/clock.h"
 #include "os/futex.h"
 
-/* After so many jumps of the clock without progress, the threads that still move only look at the others. */
+/* Jumps of the clock without progress, after which only the monitor still moves. */
 enum { MOST_IDLE_JUMPS = 1000 };
 
 /* A thread that reads the clock in a loop waits for time to pass. */
@@ -97,28 +97,47 @@ static void pass_time(od_control *control, int64_t now)
     }
 }
 
-/* The ready threads, one bit each. If there is none, time jumps to the next deadline. 0: there is none either, or only
- * threads that watch the others have any. */
+/* Returns the next deadline. After many jumps without progress the monitor's ticks no longer count: it only watches. */
+static int64_t next_deadline(const od_control *control)
+{
+    int64_t earliest = ODI_FOREVER;
+
+    for (uint32_t i = 0; i < control->count; i++) {
+        const odi_baton *thread = control->threads[i];
+        bool counts = !thread->watches || control->idle_jumps < MOST_IDLE_JUMPS;
+
+        if (counts && thread->state == ODI_BATON_WAITING && thread->deadline < earliest)
+            earliest = thread->deadline;
+    }
+    return earliest;
+}
+
+static uint64_t ready_now(const od_control *control)
+{
+    uint64_t ready = 0;
+
+    for (uint32_t i = 0; i < control->count; i++) {
+        if (control->threads[i]->state == ODI_BATON_READY)
+            ready |= UINT64_C(1) << i;
+    }
+    return ready;
+}
+
+/* Returns the ready threads, one bit each. If no thread is ready, time jumps to the next deadline. 0: no thread will be
+ * ready unless a thread outside the run wakes one. */
 static uint64_t ready_threads(od_control *control)
 {
-    for (;;) {
-        uint64_t ready = 0;
-        int64_t earliest = ODI_FOREVER;
+    uint64_t ready;
 
-        for (uint32_t i = 0; i < control->count; i++) {
-            const odi_baton *thread = control->threads[i];
+    while ((ready = ready_now(control)) == 0) {
+        int64_t next = next_deadline(control);
 
-            if (thread->state == ODI_BATON_READY)
-                ready |= UINT64_C(1) << i;
-            else if (thread->state == ODI_BATON_WAITING && thread->deadline < earliest)
-                earliest = thread->deadline;
-        }
-        if (ready != 0)
-            return ready;
-        if (earliest == ODI_FOREVER || control->idle_jumps++ >= MOST_IDLE_JUMPS)
+        if (next == ODI_FOREVER)
             return 0;
-        pass_time(control, earliest);
+        control->idle_jumps++;
+        pass_time(control, next);
     }
+    return ready;
 }
 
 static void die(od_control *control, od_control_end end)
@@ -236,6 +255,17 @@ void od_control_point(od_control_kind kind, const char *label, const char *file,
 {
     if (odi_is_controlled())
         step_with(kind, label, file, line);
+}
+
+void od_control_refuse_threads(bool refuses)
+{
+    if (!odi_is_controlled())
+        return;
+    od_control *control = odi_control_here->control;
+
+    odi_control_lock(&control->lock);
+    control->refuses = refuses;
+    odi_control_unlock(&control->lock);
 }
 
 bool od_control_yield(void)
@@ -418,13 +448,14 @@ bool odi_control_sleeps(int thread)
 
 odi_baton *odi_control_thread_in(od_control *control, const char *name)
 {
-    odi_baton *thread = control->count < OD_CONTROL_THREADS ? calloc(1, sizeof *thread) : NULL;
+    bool refused = control->refuses || control->count == OD_CONTROL_THREADS;
+    odi_baton *thread = refused ? NULL : calloc(1, sizeof *thread);
 
     if (thread == NULL)
         return NULL;
     pthread_cond_init(&thread->go, NULL);
     thread->control = control;
-    thread->service = strncmp(name, "od-", 3) == 0;
+    thread->watches = strcmp(name, "od-monitor") == 0;
     thread->priority = odi_control_policy_priority(control);
     snprintf(thread->name, sizeof thread->name, "%s", name);
     thread->number = control->count;
@@ -438,7 +469,6 @@ odi_baton *odi_control_thread_new(const char *name)
 
     odi_control_lock(&control->lock);
     odi_baton *thread = odi_control_thread_in(control, name);
-    control->full = control->full || thread == NULL;
     odi_control_unlock(&control->lock);
     return thread;
 }

@@ -66,6 +66,9 @@ void odi_control_note_wait(const char *what, const void *queue);
 /* A scheduling point. `queue` may be NULL. Does nothing outside a run. */
 void odi_control_step(od_control_kind kind, const void *queue);
 
+/* Notes a submission by a thread outside the run to a queue of the run. */
+void odi_control_note_outside(const void *queue);
+
 /* As odi_futex_wait_as, for odi_control_here. */
 int odi_control_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns, uint32_t names);
 

@@ -52,6 +52,17 @@ int odi_control_futex_wake(odi_atomic(uint32_t) *word, int count, uint32_t names
     return woken;
 }
 
+void odi_control_note_outside(const void *queue)
+{
+    odi_control_lock(&current_lock);
+    if (current != NULL && current->options.owns != NULL && current->options.owns(queue)) {
+        odi_control_lock(&current->lock);
+        current->report.outside++;
+        odi_control_unlock(&current->lock);
+    }
+    odi_control_unlock(&current_lock);
+}
+
 /* A thread of a dead run may still come to a step, at which it stops for ever. */
 static odi_atomic(bool) some_are_dead;
 
@@ -179,6 +190,8 @@ od_control *od_control_run(const od_control_options *options, void (*body)(void 
     odi_baton *first = odi_control_thread_in(control, "test");
 
     set_current(control);
+    if (options->trap_line != NULL)
+        odi_control_traps_begin();
     control->holder = first;
     int error = first == NULL ? ENOMEM : odi_thread_start_as(first, run_body, control, BODY_STACK, "test");
     if (error != 0)
@@ -194,6 +207,8 @@ od_control *od_control_run(const od_control_options *options, void (*body)(void 
         odi_store_relaxed(&some_are_dead, true); /* relaxed: as above */
     odi_control_unlock(&control->lock);
     odi_tsan_acquire(control); /* the run's threads have released it when they ended */
+    if (options->trap_line != NULL)
+        odi_control_traps_end();
     set_current(NULL);
     pthread_mutex_unlock(&one_at_a_time);
     return control;

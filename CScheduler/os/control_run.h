@@ -12,8 +12,8 @@ struct odi_baton {
     od_control *control;
     uint32_t number;
     enum { ODI_BATON_READY, ODI_BATON_WAITING, ODI_BATON_ENDED } state;
-    bool service, timed_out; /* `service`: a thread of the engine that runs no job */
-    const void *word;        /* NULL: it waits for its deadline */
+    bool watches, timed_out; /* `watches`: the monitor, which makes no progress */
+    const void *word;       /* NULL: it waits for its deadline */
     uint32_t names;
     int64_t deadline;
     uint64_t since; /* orders waiters of one word */
@@ -33,7 +33,7 @@ struct od_control {
     odi_baton *threads[OD_CONTROL_THREADS];
     uint32_t count;
     odi_baton *holder; /* NULL: no thread is ready, or the run is dead */
-    bool dead, full;
+    bool dead, refuses; /* `refuses`: new threads */
     int64_t now;
     uint32_t reads;      /* of the clock, since the last step */
     uint32_t goes_on;    /* decisions in which the last thread went on */
@@ -62,6 +62,10 @@ int odi_control_wake_in(od_control *control, const void *word, int count, uint32
 
 /* Returns a new thread of the run, or NULL. Lock held. */
 odi_baton *odi_control_thread_in(od_control *control, const char *name);
+
+/* Handle traps of the run's threads: control_trap.c. */
+void odi_control_traps_begin(void);
+void odi_control_traps_end(void);
 
 /* Begins the policy of a run. */
 void odi_control_policy_begin(od_control *control);

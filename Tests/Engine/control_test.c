@@ -42,6 +42,58 @@ static void set_up(body_state *it)
         od_control_fail(message, NULL, 0);
 }
 
+static void tear_down(body_state *it)
+{
+    (void)od_pool_free(it->pool);
+    od_semaphore_release(it->done);
+}
+
+/* ---- ThreadSanitizer ---- */
+
+static void write_plainly(void *raw)
+{
+    body_state *it = raw;
+
+    it->plain++;
+    od_semaphore_signal(it->done);
+}
+
+static void race(void *raw)
+{
+    body_state *it = raw;
+
+    set_up(it);
+    for (int i = 0; i < 2; i++)
+        (void)od_pool_submit(it->pool, OD_BAND_DEFAULT, write_plainly, it);
+    for (int i = 0; i < 2; i++)
+        (void)od_semaphore_wait(it->done, INT64_MAX);
+    (void)od_pool_stop(it->pool, INT64_MAX, NULL);
+}
+
+static void race_under_control(void *unused)
+{
+    (void)unused;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        body_state it = {0};
+        od_control_options options = options_of(OD_CONTROL_RANDOM, seed);
+        od_control_report report;
+
+        od_control_free(od_control_run(&options, race, &it, &report));
+        tear_down(&it);
+    }
+}
+
+/* First in the file: in a child of a process with threads the sanitizer reports nothing. */
+TEST(the_baton_hides_no_race_from_the_sanitizer)
+{
+    outcome it = in_a_child(race_under_control, NULL, 60);
+
+    assert_true((it.status != 0) == UNDER_TSAN);
+    assert_true((strstr(it.said, "write_plainly") != NULL) == UNDER_TSAN);
+}
+
+/* ---- logs and choices ---- */
+
 static void add_one(void *raw)
 {
     body_state *it = raw;
@@ -64,12 +116,6 @@ static void lose_an_update(void *raw)
     if (it->value != 2)
         od_control_fail("an update is lost", "control_test.c", 9);
     (void)od_pool_stop(it->pool, INT64_MAX, NULL);
-}
-
-static void tear_down(body_state *it)
-{
-    (void)od_pool_free(it->pool);
-    od_semaphore_release(it->done);
 }
 
 static uint64_t run_once(od_control_policy policy, uint64_t seed, od_control_report *report, const od_control_choice *forced,
@@ -394,47 +440,90 @@ TEST(forced_choices_repeat_a_run_and_a_missed_one_is_told)
     }
 }
 
-/* ---- ThreadSanitizer ---- */
-
-static void write_plainly(void *raw)
+static void stop_half_way(void *raw)
 {
-    body_state *it = raw;
-
-    it->plain++;
-    od_semaphore_signal(it->done);
+    set_up(raw);
+    (void)od_pool_submit(((body_state *)raw)->pool, OD_BAND_DEFAULT, do_nothing, NULL);
+    od_control_point(OD_CONTROL_POINT, NULL, NULL, 0);
+    abort();
 }
 
-static void race(void *raw)
+static void trap_under_control(void *unused)
+{
+    od_control_choice forced = {2, 1};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 1);
+    od_control_report report;
+    body_state it = {0};
+
+    (void)unused;
+    options.trap_line = "repeat: ";
+    options.forced = &forced;
+    options.forced_count = 1;
+    od_control_free(od_control_run(&options, stop_half_way, &it, &report));
+}
+
+TEST(a_trap_writes_its_schedule)
+{
+    assert_child_traps(trap_under_control, NULL, "repeat: 2:1.");
+}
+
+static void submit_without_threads(void *raw)
 {
     body_state *it = raw;
 
     set_up(it);
-    for (int i = 0; i < 2; i++)
-        (void)od_pool_submit(it->pool, OD_BAND_DEFAULT, write_plainly, it);
-    for (int i = 0; i < 2; i++)
-        (void)od_semaphore_wait(it->done, INT64_MAX);
+    od_control_refuse_threads(true);
+    it->order = (int)od_pool_submit(it->pool, OD_BAND_DEFAULT, do_nothing, NULL);
+    od_control_refuse_threads(false);
     (void)od_pool_stop(it->pool, INT64_MAX, NULL);
 }
 
-static void race_under_control(void *unused)
+TEST(refused_threads_are_a_status_of_the_submission)
 {
-    (void)unused;
-    for (uint64_t seed = 0; seed < 20; seed++) {
-        body_state it = {0};
-        od_control_options options = options_of(OD_CONTROL_RANDOM, seed);
-        od_control_report report;
+    body_state it = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
 
-        od_control_free(od_control_run(&options, race, &it, &report));
-        tear_down(&it);
-    }
+    od_control_refuse_threads(true); /* outside a run */
+    od_control *control = od_control_run(&options, submit_without_threads, &it, &report);
+    assert_int_equal(report.end, OD_CONTROL_OVER);
+    assert_int_equal(it.order, OD_NO_THREAD);
+    od_control_free(control);
+    tear_down(&it);
 }
 
-TEST(the_baton_hides_no_race_from_the_sanitizer)
+static void *submit_from_outside(void *queue)
 {
-    outcome it = in_a_child(race_under_control, NULL, 60);
+    (void)od_queue_async(queue, NULL, OD_QUEUE_BAND, do_nothing, NULL);
+    return NULL;
+}
 
-    assert_true((it.status != 0) == UNDER_TSAN);
-    assert_true((strstr(it.said, "write_plainly") != NULL) == UNDER_TSAN);
+static void let_a_thread_in(void *raw)
+{
+    body_state *it = raw;
+    pthread_t thread;
+
+    set_up(it);
+    od_queue *queue = od_queue_create(it->pool, OD_BAND_DEFAULT, 1, "inside");
+    if (pthread_create(&thread, NULL, submit_from_outside, queue) == 0)
+        pthread_join(thread, NULL);
+    (void)od_queue_wait(queue, INT64_MAX);
+    od_queue_release(queue);
+    (void)od_pool_stop(it->pool, INT64_MAX, NULL);
+}
+
+TEST(a_thread_outside_is_counted)
+{
+    body_state it = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+
+    options.owns = od_control_owns;
+    od_control *control = od_control_run(&options, let_a_thread_in, &it, &report);
+    assert_int_equal(report.end, OD_CONTROL_OVER);
+    assert_true(report.outside > 0);
+    od_control_free(control);
+    tear_down(&it);
 }
 
 CHILDREN_MAY_START_THREADS
