@@ -33,6 +33,7 @@ let package = Package(
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
         .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
         .library(name: "OverdriveDispatch", targets: ["OverdriveDispatch"]),
+        .library(name: "OverdriveTesting", targets: ["OverdriveTesting"]),
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .executable(name: "overdrive", targets: ["overdrive-cli"]),
     ],
@@ -120,6 +121,11 @@ let package = Package(
             name: "OverdriveDispatch",
             dependencies: ["CProcessWatching", "OverdriveCore"],
             exclude: ["system"],
+            swiftSettings: librarySettings
+        ),
+        .target(
+            name: "OverdriveTesting",
+            dependencies: ["OverdriveCore"],
             swiftSettings: librarySettings
         ),
         .target(
@@ -215,6 +221,11 @@ let package = Package(
             name: "main-probe",
             dependencies: ["OverdriveDispatch"],
             path: "Tests/MainProbe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "OverdriveTestingTests",
+            dependencies: ["OverdriveCore", "OverdriveTesting"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

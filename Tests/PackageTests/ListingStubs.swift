@@ -118,6 +118,10 @@ enum ListingStubs {
             private func convert(_ file: String) {}
             private let progress = TaskQueue().progress!
             """,
+        "OverdriveTesting": """
+            import OverdriveCore
+            import OverdriveTesting
+            """,
         "OverdriveGlobal": """
             import OverdriveGlobal
 

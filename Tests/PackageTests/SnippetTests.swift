@@ -253,3 +253,17 @@ struct ReadmeTests {
         #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 181)
     }
 }
+
+/// Every piece of code in the page of OverdriveTesting compiles.
+@Suite("The code of the page of OverdriveTesting")
+struct TestingSnippetTests {
+    @Test("compiles")
+    func compiles() throws {
+        let page = ClientTests.package.appendingPathComponent("Sources/OverdriveTesting/OverdriveTesting.docc/OverdriveTesting.md")
+        let pieces = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
+            .map { $0.components(separatedBy: "\n```")[0] }
+        let source = (["import OverdriveCore", "import OverdriveTesting"] + pieces).joined(separator: "\n")
+        let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
+        #expect(said == [] && pieces.count == 3, "\(said.joined(separator: "\n"))")
+    }
+}

@@ -32,6 +32,7 @@ final class DispatchRoute: Sendable {
         group: WaitGroup?, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
         _ body: sending @escaping () -> Void
     ) {
+        refuseControl()
         let asked = TaskQueue.QoS.asked(qos, flags)
         let here = flags.contains(.enforceQoS) ? asked ?? self.qos : max(self.qos, asked ?? self.qos)
         pending.enter()
@@ -47,8 +48,17 @@ final class DispatchRoute: Sendable {
         }
     }
 
+    /// Notes a failure in a controlled run, whose scheduling does not reach libdispatch.
+    private func refuseControl() {
+        guard ControlledRun.isInside else { return }
+        ControlledRun.fail(
+            "\(isMain ? "TaskQueue.main" : "a dispatch queue") cannot be controlled: its closures run on libdispatch. "
+                + "Pass the code a queue of the run.", file: nil, line: 0)
+    }
+
     /// Runs `body` on the dispatch queue while the caller waits.
     func sync<R, E: Error>(flags: TaskQueue.Flags = [], _ body: () throws(E) -> R) throws(E) -> R {
+        refuseControl()
         let here = max(qos, TaskQueue.QoS.current ?? qos)
         od_blocking_begin()
         defer { od_blocking_end() }

@@ -16,7 +16,7 @@ internal import CScheduler
 /// between actors directly.
 package enum GlobalJobs {
     // The pool lives as long as the process, and is never shut down.
-    private nonisolated(unsafe) static let pool = unsafe Scheduler.shared.handle
+    private nonisolated(unsafe) static let pool = unsafe Scheduler.ofTheProcess.handle
 
     /// Returns the current priority of a task's job.
     typealias Priority = @Sendable (UnownedJob) -> JobPriority

@@ -235,16 +235,22 @@ public final class TaskQueue: Sendable {
     }
 
     /// A shared concurrent queue for work that no code waits for.
-    public static let background = unsafe TaskQueue(
-        label: "background", qos: .background, limit: unlimited, scheduler: .shared, isGlobal: true)
+    public static var background: TaskQueue {
+        ControlledScope.here?.global("background", qos: .background) ?? backgroundOfTheProcess
+    }
+
+    private static let backgroundOfTheProcess = shared("background", qos: .background, on: .ofTheProcess)
+
+    /// Creates a queue that all code shares.
+    static func shared(_ label: String, qos: QoS, on scheduler: Scheduler) -> TaskQueue {
+        unsafe TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: scheduler, isGlobal: true)
+    }
 
     // The labels are literals: printing an enum case needs reflection metadata, which a program may lack.
-    private static let globals = [
-        (QoS.userInteractive, "global-userInteractive"), (.userInitiated, "global-userInitiated"),
-        (.default, "global-default"), (.utility, "global-utility"), (.background, "global-background"),
-    ].map { qos, label in
-        unsafe TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
-    }
+    private static let globalLabels = [
+        "global-userInteractive", "global-userInitiated", "global-default", "global-utility", "global-background",
+    ]
+    private static let globals = zip(QoS.allCases, globalLabels).map { shared($1, qos: $0, on: .ofTheProcess) }
 
     /// Returns the shared concurrent queue of a quality of service.
     ///
@@ -252,7 +258,8 @@ public final class TaskQueue: Sendable {
     /// - Threading: Any thread.
     /// - Cost: One load; the queue already exists.
     public static func global(qos: QoS = .default) -> TaskQueue {
-        globals[Int(qos.rawValue)]
+        let number = Int(qos.rawValue)
+        return ControlledScope.here?.global(globalLabels[number], qos: qos) ?? globals[number]
     }
 
     /// Submits `body` to the main thread and returns at once.

@@ -187,7 +187,7 @@ public final class WorkItem: Sendable {
     /// - Cost: As of `wait()`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
-        wait(timeout: ContinuousClock.now.duration(to: deadline))
+        wait(timeout: EngineTime.left(until: deadline))
     }
 
     /// Suspends until the item has ended, but no longer than `timeout`.

@@ -26,6 +26,9 @@ internal import Synchronization
 
     private let isShared: Bool
 
+    // A scheduler of a controlled run is freed by the thread that releases it, between two runs.
+    private let isControlled: Bool
+
     // Also retained by the pool, and released after the pool has been freed.
     private let owner: PoolOwner
 
@@ -33,7 +36,9 @@ internal import Synchronization
     ///
     /// `OVERDRIVE_WORKERS` (1 to 1024), `OVERDRIVE_SPARES` (0 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core,
     /// automatic) configure it. An invalid value is ignored, with a warning; see ``onWarning(_:)``.
-    public static let shared = Scheduler()
+    public static var shared: Scheduler { ControlledScope.here?.scheduler ?? ofTheProcess }
+
+    static let ofTheProcess = Scheduler()
 
     /// The setting of ``setUpShared(spareWorkers:)``, until ``shared`` is created.
     private enum SharedSetUp { case open(spareWorkers: Int), done }
@@ -108,6 +113,18 @@ internal import Synchronization
         unsafe self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
     }
 
+    /// Creates the scheduler of a controlled run, on the run's first thread.
+    convenience init(controlledWorkers workers: Int, spareWorkers: Int) throws(SchedulerError) {
+        var options = unsafe od_pool_options()
+        unsafe od_pool_options_init(&options)
+        unsafe options.placement = OD_PLACEMENT_NONE
+        unsafe options.workers = try Scheduler.checked(workers: workers)
+        unsafe options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
+        unsafe options.stack_bytes = 4 << 20  // the C library keeps stacks of this size for the next run
+        unsafe self.init(
+            handle: try Scheduler.makePool(&options, name: "worker"), name: "worker", isShared: false, isControlled: true)
+    }
+
     private convenience init() {
         var options = unsafe od_pool_options()
         unsafe od_pool_options_init(&options)
@@ -128,10 +145,11 @@ internal import Synchronization
         if isWarningTaken { DispatchQueue.global().async { warn(sentence) } } else { warn(sentence) }
     }
 
-    private init(handle: OpaquePointer, name: String, isShared: Bool) {
+    private init(handle: OpaquePointer, name: String, isShared: Bool, isControlled: Bool = false) {
         unsafe self.handle = handle
         self.name = name
         self.isShared = isShared
+        self.isControlled = isControlled
         owner = PoolOwner()
         owner.belong(to: self)
         unsafe od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
@@ -147,7 +165,7 @@ internal import Synchronization
             _ = unsafe od_pool_free(pool)
             unsafe owner.release()
         }
-        if metrics.threadsStarted == 0 { free() } else { DispatchQueue.global().async(execute: free) }
+        if isControlled || metrics.threadsStarted == 0 { free() } else { DispatchQueue.global().async(execute: free) }
     }
 
     private static func makePool(

@@ -78,7 +78,7 @@ internal import CScheduler
     /// - Cost: As of `wait(timeout:)`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
-        wait(timeout: ContinuousClock.now.duration(to: deadline))
+        wait(timeout: EngineTime.left(until: deadline))
     }
 
     /// Takes a permit, or suspends the calling task until it gets one.
@@ -127,7 +127,7 @@ internal import CScheduler
     /// - Threading: Blocks no thread.
     /// - Cost: As of the form with a timeout.
     public func wait(deadline: ContinuousClock.Instant) async throws -> WaitResult {
-        try await wait(timeout: ContinuousClock.now.duration(to: deadline))
+        try await wait(timeout: EngineTime.left(until: deadline))
     }
 
     /// Suspends in line; false if the waiter is cancelled first.

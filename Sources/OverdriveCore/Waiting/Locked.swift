@@ -136,6 +136,7 @@ public import Synchronization
     }
 
     private static func sleep(while word: UnsafePointer<Atomic<UInt32>>, is value: UInt32) {
+        if od_control_yield() { return }  // in a controlled run the holder waits for the baton
         let bed = unsafe bed(of: word)
         // Disable pthread_cancel here, so that a cancelled thread never ends with the bed's mutex held.
         var state: Int32 = 0

@@ -128,7 +128,7 @@ internal import CScheduler
     /// - Cost: As of `wait(timeout:)`.
     @available(*, noasync, message: "it blocks the thread: write await wait(deadline:)")
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
-        wait(timeout: ContinuousClock.now.duration(to: deadline))
+        wait(timeout: EngineTime.left(until: deadline))
     }
 
     /// Suspends the calling task until the group is empty.
@@ -174,7 +174,7 @@ internal import CScheduler
     /// - Threading: Any task; no thread is held.
     /// - Cost: As of the form with a timeout.
     public func wait(deadline: ContinuousClock.Instant) async -> WaitResult {
-        await wait(timeout: ContinuousClock.now.duration(to: deadline))
+        await wait(timeout: EngineTime.left(until: deadline))
     }
 
     /// Submits `body` to `queue` when the group is empty, or at once if it already is.

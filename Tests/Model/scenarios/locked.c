@@ -6,7 +6,7 @@
  * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:acquire 8bfe32bc
  * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:acquireHeld 1a37e1ea
  * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:release 7d974da8
- * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:sleep fa05b274
+ * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:sleep 41da0ffe
  * transcribes: Sources/OverdriveCore/Waiting/Locked.swift:wake 4de62b7e
  */
 #include "base/atomic.h"
