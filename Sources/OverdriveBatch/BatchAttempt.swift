@@ -1,3 +1,5 @@
+// Owns the description of one attempt at an item. `Floor` makes it for the closure of a job. It never stops the item.
+
 public import OverdriveCore
 
 /// Describes one attempt at an item to the closure `process`.

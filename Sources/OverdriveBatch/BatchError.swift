@@ -1,3 +1,5 @@
+// Owns the errors of jobs, journals and shards. Runs throw them before any item starts, or at the end.
+
 internal import Glibc
 
 /// The error of a batch that could not run or continue. Outputs that were already returned are safe.

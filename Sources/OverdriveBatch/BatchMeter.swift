@@ -1,3 +1,5 @@
+// Owns the progress display of a run. `BatchRun` calls it from time to time. It never counts items itself.
+
 internal import Glibc
 internal import OverdriveCore
 internal import OverdriveTerminal

@@ -1,3 +1,6 @@
+// Owns the options of a run: parallelism, time limits, retries, journal, shard. Programs set them; `BatchRun` reads them
+// once.
+
 public import OverdriveCore
 
 /// Configures the run of a ``BatchJob``. Settings with the value nil follow the machine.

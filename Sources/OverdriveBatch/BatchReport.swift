@@ -1,3 +1,5 @@
+// Owns the report of a run, as text and JSON. `BatchRun` fills it; programs and the command print it.
+
 internal import OverdriveCore
 
 /// The results of a run.

@@ -1,3 +1,6 @@
+// Owns the division of a job's items among processes. Programs choose a shard; `BatchRun` asks it for items. It depends on
+// numbers and weights only.
+
 internal import Glibc
 
 /// Identifies one part of a job that several processes share: the part `index` of `count`, from 0.

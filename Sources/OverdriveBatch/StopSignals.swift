@@ -1,3 +1,6 @@
+// Owns the signal handlers of runs that end on signals. `BatchRun` and the command install them. A handler only stores the
+// signal's number.
+
 internal import Glibc
 internal import OverdriveCore
 internal import Synchronization

@@ -1,3 +1,6 @@
+// Owns the search for cycles of dependencies. `add(dependency:)` calls it for each edge to a task that waits itself. It never
+// runs a task.
+
 internal import OverdriveCore
 internal import Synchronization
 

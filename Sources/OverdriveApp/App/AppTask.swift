@@ -1,3 +1,6 @@
+// Owns the task that boots a part of an app, receives events and stops it. Programs subclass it; `Lifecycle` and
+// `EndConductor` call it. It never decides the order of boot and end.
+
 public import Overdrive
 internal import OverdriveCore
 internal import Synchronization

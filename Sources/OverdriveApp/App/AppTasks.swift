@@ -1,3 +1,6 @@
+// Owns the running app as the program sees it: build, run, events, end, report. Programs call it. The work is in
+// `Lifecycle`, `Supervisor` and `EndConductor`.
+
 public import OverdriveCore
 internal import Dispatch
 internal import Overdrive

@@ -1,3 +1,6 @@
+// Owns the app's part of `exit()`. The C library calls it. It starts the shutdown and waits for
+// the supervisor.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization

@@ -1,3 +1,6 @@
+// Owns the main thread of an app that runs as the process: it serves the main queue. `AppTasks.run` calls it last. It
+// never returns.
+
 internal import Dispatch
 
 #if canImport(Glibc)

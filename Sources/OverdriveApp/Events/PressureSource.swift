@@ -1,3 +1,6 @@
+// Owns the descriptor that reports memory pressure. The supervisor polls it and posts `MemoryPressure`. It never sends
+// events itself.
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)

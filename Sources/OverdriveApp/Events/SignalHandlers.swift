@@ -1,3 +1,6 @@
+// Owns the signal handlers of an app. The kernel calls them; they write the signal's number to the wake pipe. The
+// supervisor decides what a signal means.
+
 internal import Synchronization
 
 #if canImport(Glibc)

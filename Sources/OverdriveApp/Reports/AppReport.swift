@@ -1,3 +1,5 @@
+// Owns the report of a boot and an end. `Lifecycle` makes it; programs read it. It never changes afterwards.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization

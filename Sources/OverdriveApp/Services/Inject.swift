@@ -1,3 +1,5 @@
+// Owns the property wrapper that finds a service at its first use. Programs write it; `ServiceLocator` resolves.
+
 public import Synchronization
 
 /// Finds a service by its type at the first use.

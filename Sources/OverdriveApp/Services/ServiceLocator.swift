@@ -1,3 +1,5 @@
+// Owns the registered services and their resolution, with its errors. Programs and `Inject` call it. It never starts a task.
+
 internal import Overdrive
 internal import OverdriveCore
 internal import Synchronization

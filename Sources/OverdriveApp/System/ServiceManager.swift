@@ -1,3 +1,5 @@
+// Owns the messages to systemd: ready, reloading, stopping, watchdog. The supervisor calls it. It never blocks.
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)

@@ -1,3 +1,6 @@
+// Owns the pipe on which the supervisor sleeps. Signal handlers and other threads write, the supervisor reads. It never blocks a
+// writer.
+
 internal import Synchronization
 
 #if canImport(Glibc)

@@ -1,3 +1,6 @@
+// Owns the note of items under way, which survives a crash. Workers write it around each item; the next run reads it. It
+// never counts an item as done.
+
 internal import Glibc
 internal import Synchronization
 

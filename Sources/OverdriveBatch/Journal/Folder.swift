@@ -1,3 +1,5 @@
+// Owns the creation of folders for journals and outputs. Writers call it. It never deletes anything.
+
 internal import Glibc
 
 /// Creates folders and synchronises their entries, so that files survive a power failure.

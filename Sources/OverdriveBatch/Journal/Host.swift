@@ -1,3 +1,5 @@
+// Owns the identity of a machine and its boot. Journals store it to tell a live process from a dead one.
+
 internal import Glibc
 
 /// A machine and its current boot. Only processes of the same boot can be checked for life.

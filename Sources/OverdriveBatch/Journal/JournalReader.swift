@@ -1,3 +1,5 @@
+// Owns the reading of a journal's segments. Runs, `merge` and `status` call it. It never writes.
+
 internal import Glibc
 
 /// The combined content of a journal's segments.

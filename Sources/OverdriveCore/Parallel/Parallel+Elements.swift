@@ -1,3 +1,5 @@
+// Owns the collection view of a buffer. Programs and the operations on spans make it. It never copies or frees memory.
+
 extension Parallel {
     /// The elements of a buffer as an input of ``Parallel``'s operations. Buffers are not `Sendable` themselves.
     ///

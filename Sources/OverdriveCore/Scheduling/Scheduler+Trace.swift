@@ -1,3 +1,5 @@
+// Owns the start and end of a trace by the program. Programs call it. The engine writes the file.
+
 internal import CScheduler
 
 extension Scheduler {

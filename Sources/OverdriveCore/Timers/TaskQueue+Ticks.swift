@@ -1,3 +1,5 @@
+// Owns the asynchronous sequence of a timer's ticks. Programs iterate it. It never buffers more than one tick.
+
 internal import Synchronization
 
 extension TaskQueue {

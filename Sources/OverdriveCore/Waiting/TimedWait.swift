@@ -1,3 +1,5 @@
+// Owns the awaiting waits with a timeout. Groups, semaphores, items and queues call it. It never blocks a thread.
+
 internal import Synchronization
 
 /// A task's wait that ends with an event or with its timeout, whichever comes first. The awaiting waits with a timeout

@@ -1,3 +1,5 @@
+// Owns the operation of several closures. Programs create it. It runs the first closure itself, and waits for the others.
+
 internal import OverdriveCore
 
 /// Runs several closures concurrently. The operation finishes when all closures have returned.

@@ -1,3 +1,6 @@
+// Owns an operation: its state, dependencies, and end. Programs subclass it; OperationQueue starts it. The order among
+// operations is in OperationPlan.
+
 public import Foundation
 internal import OverdriveCore
 

@@ -1,3 +1,6 @@
+// Owns the queue of operations. Programs add operations, which report their readiness and end. It decides when, and
+// OperationPlan decides which operation starts.
+
 public import Foundation
 internal import OverdriveCore
 internal import Synchronization

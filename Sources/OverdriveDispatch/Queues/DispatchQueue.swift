@@ -1,3 +1,5 @@
+// Owns the drop-in queue over a TaskQueue. Programs create it. `main` forwards to libdispatch.
+
 public import Dispatch
 internal import Synchronization
 public import OverdriveCore

@@ -1,3 +1,5 @@
+// Owns the drop-in work item over a WorkItem. Programs create it; queues and groups run it.
+
 public import Dispatch
 internal import OverdriveCore
 

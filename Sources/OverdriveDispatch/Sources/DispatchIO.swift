@@ -1,3 +1,5 @@
+// Owns drop-in channels. libdispatch reads and writes; the handlers run on Overdrive's queues.
+
 public import Dispatch
 public import Glibc
 

@@ -1,3 +1,5 @@
+// Owns the drop-in sources as programs see them. `SourceCore` has the state. They never call a handler.
+
 public import Dispatch
 internal import OverdriveCore
 

@@ -1,3 +1,5 @@
+// Owns the protocols of sources, with Dispatch's names. `DispatchSource` conforms to all of them.
+
 public import Dispatch
 
 /// The interface of every source; see ``DispatchSource``.

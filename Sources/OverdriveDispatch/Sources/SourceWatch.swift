@@ -1,3 +1,5 @@
+// Owns the libdispatch source behind a `SourceCore`. It reports events to the core and never calls a handler.
+
 internal import Dispatch
 internal import Synchronization
 

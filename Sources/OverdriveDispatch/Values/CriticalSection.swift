@@ -1,3 +1,5 @@
+// Owns the lock of the drop-in's open classes. It never runs code of the program.
+
 internal import OverdriveCore
 internal import Synchronization
 

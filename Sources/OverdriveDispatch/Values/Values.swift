@@ -1,3 +1,5 @@
+// Owns the value types that the drop-in shares with Dispatch, and their conversion to the engine's terms.
+
 public import Dispatch
 public import OverdriveCore
 

@@ -1,3 +1,5 @@
+// Owns the drop-in group over a WaitGroup. Programs and submissions call it.
+
 public import Dispatch
 internal import OverdriveCore
 

@@ -1,3 +1,5 @@
+// Owns the drop-in semaphore over a CountingSemaphore. Programs call it.
+
 public import Dispatch
 internal import OverdriveCore
 
