@@ -14,6 +14,8 @@ struct PublicAPITests {
         func compile(_ source: String) throws {
             let modules = folder.appendingPathComponent("Modules")
             try FileManager.default.createDirectory(at: modules, withIntermediateDirectories: true)
+            // The parameter's type __mode_t is no declaration of this module, and stays.
+            let source = "import Glibc\npublic func opens(_ mode: mode_t) {}\n" + source
             try source.write(to: folder.appendingPathComponent("Sample.swift"), atomically: true, encoding: .utf8)
             let (status, output) = try run(
                 "swiftc", "-emit-module", "-parse-as-library", "-module-name", "Sample", "Sample.swift", "-o",
