@@ -42,6 +42,32 @@ void od_recording_trapped(const char *sentence);
  * empty. */
 od_recording_status od_recording_convert(const char *recording, const char *path, char *message, size_t capacity);
 
+/* A trace that another process writes on request. */
+typedef struct od_trace_remote od_trace_remote;
+
+typedef enum od_trace_remote_status {
+    OD_TRACE_REMOTE_WAITS = 0, /* the process has not answered yet */
+    OD_TRACE_REMOTE_WRITES = 1,
+    OD_TRACE_REMOTE_ENDED = 2,
+    OD_TRACE_REMOTE_REFUSED = 3, /* the file cannot be created or written, or the process does not answer */
+    OD_TRACE_REMOTE_GONE = 4     /* the process has ended */
+} od_trace_remote_status;
+
+/* Asks a process that publishes a page (od_top_publish) for a trace into a new file: FILE, FILE:10s or FILE:64M, where %p is
+ * the process's number. The trace also ends with the calling process. Returns NULL, with a sentence in `message`, if the
+ * process publishes no page, belongs to another user, or another process has asked for a trace of it. */
+od_trace_remote *od_trace_remote_start(int process, const char *value, char *message, size_t capacity);
+
+/* Asks for the trace's end. The file is complete at OD_TRACE_REMOTE_ENDED. */
+void od_trace_remote_stop(od_trace_remote *remote);
+
+/* Returns the state of the last request. The process answers within a renewal of its page. `message` has a sentence if the
+ * request is refused or the process has ended. */
+od_trace_remote_status od_trace_remote_look(od_trace_remote *remote, od_trace_report *report, char *message, size_t capacity);
+
+/* Frees the request. A trace that is being written ends. */
+void od_trace_remote_close(od_trace_remote *remote);
+
 OD_END_DECLS
 
 #endif

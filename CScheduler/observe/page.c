@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/invariant.h"
+#include "observe/control.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/shared.h"
@@ -36,6 +37,7 @@ static void take_snapshot(void)
 
 static void free_page(void)
 {
+    odi_control_close();
     odi_shared_free(page, sizeof *page, page_file);
     free(snapshot);
     page = NULL;
@@ -48,6 +50,7 @@ static void publish(void *unused)
         int64_t begun = odi_clock_now();
 
         take_snapshot();
+        odi_control_look();
         int64_t rest = REST_SHARE * (odi_clock_now() - begun);
         (void)odi_futex_wait(&ending, 0, odi_clock_after(rest > INTERVAL_NS ? rest : INTERVAL_NS));
     }
@@ -75,7 +78,10 @@ static int make_page(void)
     page->bytes = sizeof *page;
     page->process = getpid();
     page->started = odi_shared_started(getpid());
-    return 0;
+    error = odi_control_open();
+    if (error != 0)
+        free_page();
+    return error;
 }
 
 bool odi_page_publish(char *message, size_t capacity)
@@ -149,6 +155,7 @@ static void after_in_child(void)
 {
     if (page != NULL)
         odi_shared_free(page, sizeof *page, page_file);
+    odi_control_forked();
     page = NULL;
     ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* the parent's threads may wait there */
     pthread_mutex_unlock(&lock);

@@ -275,7 +275,7 @@ static void finish(void)
     odi_trace_names_end();
     clear_rings(false);
     pthread_mutex_lock(&control);
-    last_sums = (odi_trace_sums){writer.events, writer.lost, writer.out.bytes};
+    last_sums = (odi_trace_sums){writer.events, writer.lost, writer.out.bytes, writer.out.error};
     running = false;
     traces_ended++;
     pthread_cond_broadcast(&ended);
@@ -390,6 +390,16 @@ bool odi_trace_stop(odi_trace_sums *sums)
         *sums = last_sums;
     pthread_mutex_unlock(&control);
     return ran;
+}
+
+uint64_t odi_trace_running(odi_trace_sums *last)
+{
+    pthread_mutex_lock(&control);
+    uint64_t number = running ? traces_ended + 1 : 0;
+    if (last != NULL)
+        *last = last_sums;
+    pthread_mutex_unlock(&control);
+    return number;
 }
 
 __attribute__((destructor)) static void end_at_exit(void)

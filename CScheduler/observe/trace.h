@@ -46,6 +46,7 @@ extern void (*odi_trace_name_all_above)(void);
 
 typedef struct {
     uint64_t events, lost, bytes;
+    int error; /* of the last write: an errno value */
 } odi_trace_sums;
 
 /* Begins a trace into a new file. `most_ns`, `most_bytes`: it ends there; 0: no limit. False: why not is in `message`. */
@@ -54,6 +55,9 @@ bool odi_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, cha
 /* Ends the trace and returns once the file is closed. False: there was none. */
 bool odi_trace_stop(odi_trace_sums *sums);
 
+/* Returns the number of the trace that is being written, or 0. `last`: of the trace that ended last; may be NULL. */
+uint64_t odi_trace_running(odi_trace_sums *last);
+
 /* From now on events are kept in the rings without a trace too, for the recorder. A thread's ring is reused `most_ns`
  * after its end. False: memory is short. Call once, before any trace. */
 bool odi_trace_keep(int64_t most_ns, bool ticks);
@@ -61,6 +65,9 @@ bool odi_trace_keep(int64_t most_ns, bool ticks);
 /* Calls `visit` with each ring that has events which no trace has taken. A signal handler may call it. False: another
  * thread has the lock for too long. */
 bool odi_trace_visit_kept(void (*visit)(struct odi_trace_thread *thread, void *raw), void *raw);
+
+/* Reads FILE, FILE:10s or FILE:64M, with the process's number for %p. False: the value is none of these, or too long. */
+bool odi_trace_read_value(const char *value, int process, char *path, size_t capacity, int64_t *most_ns, uint64_t *bytes);
 
 /* As OVERDRIVE_RECORDER and OVERDRIVE_TRACE say, once in a process. A value that cannot be used is told as a warning. */
 void odi_trace_from_environment(void);

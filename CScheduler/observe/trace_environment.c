@@ -13,13 +13,13 @@
 #define RECORDED_NS (30 * ODI_SECOND)
 
 /* FILE, with the process's number for %p. False: it is too long. */
-static bool expand(const char *from, size_t length, char *to, size_t capacity)
+static bool expand(const char *from, size_t length, int process, char *to, size_t capacity)
 {
     size_t used = 0;
 
     for (size_t i = 0; i < length && used + 24 < capacity; i++) {
         if (from[i] == '%' && i + 1 < length && from[i + 1] == 'p') {
-            used += (size_t)snprintf(to + used, capacity - used, "%d", getpid());
+            used += (size_t)snprintf(to + used, capacity - used, "%d", process);
             i++;
         } else {
             to[used++] = from[i];
@@ -48,6 +48,13 @@ static size_t read_limit(const char *value, int64_t *most_ns, uint64_t *bytes)
     return (size_t)(colon - value);
 }
 
+bool odi_trace_read_value(const char *value, int process, char *path, size_t capacity, int64_t *most_ns, uint64_t *bytes)
+{
+    size_t length = read_limit(value, most_ns, bytes);
+
+    return length != 0 && expand(value, length, process, path, capacity);
+}
+
 static void read_trace(void)
 {
     const char *value = secure_getenv("OVERDRIVE_TRACE");
@@ -57,8 +64,8 @@ static void read_trace(void)
 
     if (value == NULL || *value == '\0')
         return;
-    size_t length = read_limit(value, &most_ns, &bytes);
-    if (length == 0 || !expand(value, length, path, sizeof path) || !odi_trace_start(path, most_ns, bytes, message, sizeof message))
+    if (!odi_trace_read_value(value, getpid(), path, sizeof path, &most_ns, &bytes) ||
+        !odi_trace_start(path, most_ns, bytes, message, sizeof message))
         odi_warn("OVERDRIVE_TRACE: %s Nothing is traced (%s).", message, value);
 }
 
@@ -72,7 +79,7 @@ static void read_recorder(void)
     if (value == NULL || *value == '\0')
         return;
     size_t length = read_limit(value, &most_ns, &bytes);
-    if (length == 0 || bytes != 0 || !expand(value, length, folder, sizeof folder) ||
+    if (length == 0 || bytes != 0 || !expand(value, length, getpid(), folder, sizeof folder) ||
         !odi_recorder_start(folder, most_ns, message, sizeof message))
         odi_warn("OVERDRIVE_RECORDER: %s Nothing is recorded (%s).", message, value);
 }

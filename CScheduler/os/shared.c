@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ static int new_file(const char *name)
     return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); /* before Linux 6.3 */
 }
 
-void *odi_shared_new(const char *name, size_t bytes, int *file, int *error)
+static void *make(const char *name, size_t bytes, int last_seals, int *file, int *error)
 {
     *file = new_file(name);
     if (*file < 0) {
@@ -40,8 +41,18 @@ void *odi_shared_new(const char *name, size_t bytes, int *file, int *error)
         (void)close(*file);
         return NULL;
     }
-    (void)fcntl(*file, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL); /* since Linux 5.1 */
+    (void)fcntl(*file, F_ADD_SEALS, last_seals);
     return memory;
+}
+
+void *odi_shared_new(const char *name, size_t bytes, int *file, int *error)
+{
+    return make(name, bytes, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, file, error); /* since Linux 5.1 */
+}
+
+void *odi_shared_new_for_all(const char *name, size_t bytes, int *file, int *error)
+{
+    return make(name, bytes, F_SEAL_SEAL, file, error);
 }
 
 void odi_shared_free(void *memory, size_t bytes, int file)
@@ -51,7 +62,7 @@ void odi_shared_free(void *memory, size_t bytes, int file)
 }
 
 /* A file of the process that has the name, or -1 with errno. */
-static int find(int process, DIR *folder, const char *name)
+static int find(int process, DIR *folder, const char *name, int flags)
 {
     char path[320], target[64], wanted[48];
     int length = snprintf(wanted, sizeof wanted, "/memfd:%s (deleted)", name);
@@ -62,13 +73,14 @@ static int find(int process, DIR *folder, const char *name)
         ssize_t read = readlink(path, target, sizeof target);
 
         if (read == length && memcmp(target, wanted, (size_t)length) == 0)
-            return open(path, O_RDONLY | O_CLOEXEC);
+            return open(path, flags | O_CLOEXEC);
     }
     errno = ENOENT;
     return -1;
 }
 
-const void *odi_shared_open(int process, const char *name, size_t bytes, int *error)
+/* Opens and maps it. *file stays open. */
+static void *open_shared(int process, const char *name, size_t bytes, bool writes, int *opened, int *error)
 {
     char path[64];
     struct stat status;
@@ -79,7 +91,7 @@ const void *odi_shared_open(int process, const char *name, size_t bytes, int *er
         *error = errno == ENOENT ? ESRCH : errno;
         return NULL;
     }
-    int file = find(process, folder, name);
+    int file = find(process, folder, name, writes ? O_RDWR : O_RDONLY);
     *error = errno;
     (void)closedir(folder);
     if (file < 0)
@@ -87,11 +99,41 @@ const void *odi_shared_open(int process, const char *name, size_t bytes, int *er
     void *memory = MAP_FAILED;
     *error = ENOENT; /* something else of that name. Without the seals, a read could fault. */
     if ((fcntl(file, F_GET_SEALS) & SIZE_SEALS) == SIZE_SEALS && fstat(file, &status) == 0 && status.st_size >= (off_t)bytes) {
-        memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
+        memory = mmap(NULL, bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
         *error = errno;
     }
-    (void)close(file);
+    *opened = file;
+    if (memory == MAP_FAILED)
+        (void)close(file);
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+const void *odi_shared_open(int process, const char *name, size_t bytes, int *error)
+{
+    int file;
+    const void *memory = open_shared(process, name, bytes, false, &file, error);
+
+    if (memory != NULL)
+        (void)close(file);
+    return memory;
+}
+
+void *odi_shared_open_for_writing(int process, const char *name, size_t bytes, int *file, int *error)
+{
+    return open_shared(process, name, bytes, true, file, error);
+}
+
+bool odi_shared_hold(int file)
+{
+    return flock(file, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool odi_shared_is_held(int file)
+{
+    if (flock(file, LOCK_SH | LOCK_NB) != 0)
+        return true;
+    (void)flock(file, LOCK_UN);
+    return false;
 }
 
 void odi_shared_close(const void *memory, size_t bytes)
