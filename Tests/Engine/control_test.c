@@ -160,6 +160,30 @@ TEST(a_seed_gives_one_log_and_some_seed_loses_the_update)
     assert_in_range(failed, 1, 59);
 }
 
+/* The test runs itself in fresh processes, whose addresses and thread numbers differ. */
+TEST(each_process_has_the_same_log)
+{
+    char self[512] = {0}, command[640], first[64] = "", line[64];
+    od_control_report report;
+
+    if (getenv("CONTROL_TEST_LOG") != NULL) {
+        printf("log %llx\n", (unsigned long long)run_once(OD_CONTROL_RANDOM, 5, &report, NULL, 0));
+        return;
+    }
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    snprintf(command, sizeof command, "CONTROL_TEST_LOG=1 '%s' each_process_has_the_same_log 2>&1 | grep '^log '", self);
+    for (int i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 5 : 60); i++) {
+        FILE *output = popen(command, "r");
+
+        assert_non_null(output);
+        assert_non_null(fgets(line, sizeof line, output));
+        pclose(output);
+        if (i == 0)
+            memcpy(first, line, sizeof first);
+        assert_string_equal(line, first);
+    }
+}
+
 /* Each holds one semaphore and waits for the other's. */
 static void lock_both(body_state *it, od_semaphore *one, od_semaphore *other)
 {
