@@ -109,6 +109,20 @@ struct HandlerTests {
         }
     }
 
+    @Test("onCompletion_on_a_queue_and_on_the_main_actor_gets_the_outcome")
+    func outcomes() async {
+        let (queue, seen) = (TaskQueue.serial(), Log<Bool>())
+        let task = Task<Int>.inline { throw Flaw(number: 3) }
+        task.onCompletion(on: queue) { outcome in
+            queue.assertOnQueue()
+            seen.note(outcome.error is Flaw)
+        }
+        task.onCompletion(on: MainActor.self) { outcome in seen.note(outcome.value == nil) }
+        TaskQueue().add(task: task)
+        _ = await task.result()
+        #expect(eventually { seen.all == [true, true] })
+    }
+
     @Test("A handler of updates that comes after the end is not kept: it may hold its task")
     func updatesAfterTheEnd() {
         let census = Census()

@@ -174,6 +174,21 @@ extension Task {
         onCompletion { queue.call { body() } }
     }
 
+    /// Calls `body` on a queue with the outcome when the task has finished.
+    ///
+    ///     task.onCompletion(on: .main) { outcome in show(outcome) }
+    ///
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The thread that runs the queue's closures.
+    /// - Cost: A handler and a submission.
+    @discardableResult
+    public final func onCompletion(
+        on queue: TaskQueue, _ body: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) -> Self {
+        onCompletion { outcome in queue.call { body(outcome) } }
+    }
+
     /// Calls `body` on the main actor when the task has finished.
     ///
     /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
@@ -183,6 +198,19 @@ extension Task {
     @discardableResult
     public final func onCompletion(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable () -> Void) -> Self {
         onCompletion { TaskQueue.onMain { body() } }
+    }
+
+    /// Calls `body` on the main actor with the outcome when the task has finished.
+    ///
+    /// - Ordering: Submitted in the order of registration, before dependents start. Dependents do not wait for the
+    ///   handler.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
+    @discardableResult
+    public final func onCompletion(
+        on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (Result<T, any Error>) -> Void
+    ) -> Self {
+        onCompletion { outcome in TaskQueue.onMain { body(outcome) } }
     }
 
     /// Calls `body` when the task is cancelled, which may be before the outcome.
