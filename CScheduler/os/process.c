@@ -1,12 +1,15 @@
 /* process.c — gives the process's CPU mask, nice value, policy and signal mask to the engine's threads and to
- * forked children of these threads. */
+ * children of these threads. */
 #include "os/process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -184,6 +187,99 @@ void odi_process_blocked(sigset_t *blocked)
         if (bits >> (signal - 1) & 1)
             (void)sigaddset(blocked, signal); /* glibc refuses its own two signals */
     }
+}
+
+/* ---- spawned children ---- */
+
+/* posix_spawn calls no fork handler. The engine therefore defines the two functions weakly, in front of the C
+ * library's. A child of an engine's thread gets the attributes that a child of the main thread gets. */
+typedef int spawn_function(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
+                           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
+
+/* In a static program dlsym is missing or finds nothing, and `system` brings the second function. */
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+extern spawn_function __posix_spawn __attribute__((weak));
+static int (*const brings_spawn)(const char *) __attribute__((used)) = system;
+
+static spawn_function *of_library(const char *name)
+{
+    spawn_function *found = dlsym != NULL ? (spawn_function *)dlsym(RTLD_NEXT, name) : NULL;
+
+    return found != NULL ? found : __posix_spawn;
+}
+
+/* Takes the main thread's signal mask into the attributes, unless the caller has chosen one. */
+static void take_mask(posix_spawnattr_t *attributes)
+{
+    sigset_t blocked;
+    short flags = 0;
+
+    (void)posix_spawnattr_getflags(attributes, &flags);
+    if (flags & POSIX_SPAWN_SETSIGMASK)
+        return;
+    odi_process_blocked(&blocked);
+    (void)posix_spawnattr_setsigmask(attributes, &blocked);
+    (void)posix_spawnattr_setflags(attributes, (short)(flags | POSIX_SPAWN_SETSIGMASK));
+}
+
+static int spawn(spawn_function *real, pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    odi_cpu_mask placed;
+    posix_spawnattr_t mine;
+
+    if (real == NULL)
+        return ENOSYS;
+    if (kind == FOREIGN)
+        return real(child, path, actions, attributes, arguments, environment);
+    if (attributes != NULL)
+        mine = *attributes;
+    else
+        (void)posix_spawnattr_init(&mine);
+    take_mask(&mine);
+    bool widens = kind == PLACED && odi_affinity_get(0, &placed) == 0 && odi_affinity_set(&process_cpus) == 0;
+    int error = real(child, path, actions, &mine, arguments, environment);
+    if (widens)
+        (void)odi_affinity_set(&placed);
+    return error;
+}
+
+__attribute__((weak, visibility("default"))) int
+posix_spawn(pid_t *restrict child, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
+            const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
+            char *const environment[restrict])
+{
+    return spawn(of_library(__func__), child, path, actions, attributes, arguments, environment);
+}
+
+/* Finds the file in PATH, as a static program's function does not. */
+static const char *in_path(const char *file, char *text, size_t size)
+{
+    const char *rest = getenv("PATH");
+
+    if (strchr(file, '/') != NULL)
+        return file;
+    for (rest = rest != NULL ? rest : "/bin:/usr/bin"; *rest != '\0'; rest += *rest == ':') {
+        size_t length = strcspn(rest, ":");
+
+        snprintf(text, size, "%.*s/%s", (int)length, length > 0 ? rest : ".", file);
+        if (access(text, X_OK) == 0)
+            return text;
+        rest += length;
+    }
+    return file;
+}
+
+__attribute__((weak, visibility("default"))) int
+posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
+             const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
+             char *const environment[restrict])
+{
+    spawn_function *real = of_library(__func__);
+    char text[4096];
+    const char *path = real == __posix_spawn ? in_path(file, text, sizeof text) : file;
+
+    return spawn(real, child, path, actions, attributes, arguments, environment);
 }
 
 /* ---- forked children ---- */

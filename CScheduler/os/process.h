@@ -4,6 +4,9 @@
  * the program. The engine's threads take the process's attributes instead. These are the main thread's CPU
  * mask at the creation of the first pool, and the main thread's nice value and policy.
  *
+ * A child that such a thread forks or spawns gets what a child of the main thread gets. For this, process.c defines
+ * posix_spawn and posix_spawnp weakly, in front of the C library.
+ *
  * Owns     the recorded mask, and the mark of the engine's threads.
  * Never    narrows a thread's mask: topology/placement and worker/assignment do.
  */

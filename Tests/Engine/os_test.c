@@ -9,9 +9,12 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cache_line.h"
 #include "include/od_pool.h"
@@ -21,6 +24,7 @@
 #include "os/numa.h"
 #include "os/overflow.h"
 #include "os/pages.h"
+#include "os/process.h"
 #include "os/source.h"
 #include "os/thread.h"
 
@@ -324,6 +328,96 @@ TEST(a_started_thread_blocks_sigpipe_only_if_the_main_thread_does)
         }
     }
     pthread_sigmask(SIG_UNBLOCK, &pipes, NULL);
+}
+
+/* ---- children by posix_spawn ---- */
+
+typedef struct {
+    atomic_int status[3]; /* of a child by posix_spawn, by posix_spawnp, and with a mask of the caller's */
+    atomic_bool may_begin, came, mask_stays; /* a thread that starts another one blocks all signals for a moment */
+} spawner;
+
+static int finish(int error, pid_t child)
+{
+    int status = -1;
+
+    if (error == 0)
+        (void)waitpid(child, &status, 0);
+    return status;
+}
+
+/* SIGUSR1 is bit 9 of a mask, SIGUSR2 bit 11. */
+static void spawn_three(void *raw)
+{
+    char *usr1[] = {"grep", "-q", "^SigBlk:.0000000000000200$", "/proc/self/status", NULL};
+    char *usr2[] = {"grep", "-q", "^SigBlk:.0000000000000800$", "/proc/self/status", NULL};
+    spawner *it = raw;
+    posix_spawnattr_t attributes;
+    sigset_t chosen, before, after;
+    pid_t child;
+
+    assert_comes_true(atomic_load(&it->may_begin));
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    atomic_store(&it->status[0], finish(posix_spawn(&child, "/bin/grep", NULL, NULL, usr1, environ), child));
+    posix_spawnattr_init(&attributes);
+    atomic_store(&it->status[1], finish(posix_spawnp(&child, "grep", NULL, &attributes, usr1, environ), child));
+    sigemptyset(&chosen);
+    sigaddset(&chosen, SIGUSR2);
+    posix_spawnattr_setsigmask(&attributes, &chosen);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    atomic_store(&it->status[2], finish(posix_spawn(&child, "/bin/grep", NULL, &attributes, usr2, environ), child));
+    posix_spawnattr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    atomic_store(&it->mask_stays, sigismember(&before, SIGTERM) && sigismember(&after, SIGTERM));
+    atomic_store(&it->came, true);
+}
+
+/* The main thread blocks the signal after the thread's start, as for sigwait. A sanitizer has a posix_spawn too. */
+TEST_UNSANITIZED(a_spawned_child_has_the_signal_mask_of_the_main_threads_children, NULL, NULL)
+{
+    spawner it = {.status = {-1, -1, -1}};
+    sigset_t usr1, before;
+
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    assert_int_equal(odi_thread_start(spawn_three, &it, 1 << 20, "spawns"), 0);
+    pthread_sigmask(SIG_SETMASK, &usr1, &before);
+    atomic_store(&it.may_begin, true);
+    assert_comes_true(atomic_load(&it.came));
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(atomic_load(&it.status[i]), 0);
+    assert_true(atomic_load(&it.mask_stays));
+}
+
+static atomic_int widest_status;
+
+static void note_widest(void *raw)
+{
+    char *count[] = {"sh", "-c", "test $(nproc) -eq $0", raw, NULL};
+    pid_t child;
+    odi_cpu_mask one;
+
+    (void)odi_affinity_get(0, &one);
+    int first = odi_cpu_mask_next(&one, 0);
+    odi_cpu_mask_clear(&one);
+    odi_cpu_mask_add(&one, first);
+    (void)odi_affinity_set(&one);
+    odi_process_note_placement();
+    atomic_store(&widest_status, finish(posix_spawnp(&child, "sh", NULL, NULL, count, environ), child));
+}
+
+TEST_UNSANITIZED(a_child_that_a_placed_thread_spawns_has_the_process_cpus, NULL, NULL)
+{
+    char cpus[16];
+    odi_cpu_mask all;
+
+    assert_int_equal(odi_affinity_get(0, &all), 0);
+    snprintf(cpus, sizeof cpus, "%d", odi_cpu_mask_count(&all));
+    atomic_store(&widest_status, -1);
+    assert_int_equal(odi_thread_start(note_widest, cpus, 1 << 20, "placed"), 0);
+    assert_comes_true(atomic_load(&widest_status) >= 0);
+    assert_int_equal(atomic_load(&widest_status), 0);
 }
 
 static void expect_no_signal_blocked(void *unused)
