@@ -6,7 +6,9 @@
 #include "os/file.h"
 
 /* Room for the longest packet: texts are short. */
-enum { LONGEST_PACKET = 1024, SIZE_BYTES = 4 };
+enum { LONGEST_PACKET = 1024 };
+/* Bytes of a message's size: enough for any, and enough for an event without notes. */
+enum { WIDE = 4, NARROW = 1 };
 
 /* TracePacket, and Trace.packet. */
 enum {
@@ -39,61 +41,67 @@ void odi_perfetto_flush(odi_perfetto *out)
     out->used = 0;
 }
 
-/* ---- fields ---- */
+/* ---- fields ----
+ * Each writes at `at` and returns the byte after it. A position in a register, not in memory, is a third of an event's cost. */
 
-static void varint(odi_perfetto *out, uint64_t value)
+static inline unsigned char *varint(unsigned char *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
-        out->buffer[out->used++] = (unsigned char)(value | 0x80);
-    out->buffer[out->used++] = (unsigned char)value;
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    return at;
 }
 
-static void number(odi_perfetto *out, uint32_t field, uint64_t value)
+static inline unsigned char *number(unsigned char *at, uint32_t field, uint64_t value)
 {
-    varint(out, (uint64_t)field << 3); /* the type VARINT is 0 */
-    varint(out, value);
+    return varint(varint(at, (uint64_t)field << 3), value); /* the type VARINT is 0 */
 }
 
-static void fixed(odi_perfetto *out, uint32_t field, uint64_t value)
+static inline unsigned char *fixed(unsigned char *at, uint32_t field, uint64_t value)
 {
-    varint(out, (uint64_t)field << 3 | FIXED64);
+    at = varint(at, (uint64_t)field << 3 | FIXED64);
     for (int i = 0; i < 8; i++)
-        out->buffer[out->used++] = (unsigned char)(value >> 8 * i);
+        *at++ = (unsigned char)(value >> 8 * i);
+    return at;
 }
 
-static void text(odi_perfetto *out, uint32_t field, const char *bytes)
+static unsigned char *text(unsigned char *at, uint32_t field, const char *bytes)
 {
     size_t length = strlen(bytes);
 
-    varint(out, (uint64_t)field << 3 | BYTES);
-    varint(out, length);
-    memcpy(out->buffer + out->used, bytes, length);
-    out->used += length;
+    at = varint(varint(at, (uint64_t)field << 3 | BYTES), length);
+    memcpy(at, bytes, length);
+    return at + length;
 }
 
-/* A message within another one. Its size is known at its end, so it has bytes of a fixed number. */
-static size_t open_message(odi_perfetto *out, uint32_t field)
+/* A message within another one. Its size is known at its end, so the size has a fixed number of bytes. */
+static inline unsigned char *open_message(unsigned char *at, uint32_t field, size_t size_bytes)
 {
-    varint(out, (uint64_t)field << 3 | BYTES);
-    out->used += SIZE_BYTES;
-    return out->used;
+    return varint(at, (uint64_t)field << 3 | BYTES) + size_bytes;
 }
 
-static void close_message(odi_perfetto *out, size_t start)
+/* `start`: what open_message returned. */
+static inline void close_message(unsigned char *start, const unsigned char *end, size_t size_bytes)
 {
-    size_t size = out->used - start;
+    size_t size = (size_t)(end - start);
 
-    for (size_t i = 0; i < SIZE_BYTES; i++)
-        out->buffer[start - SIZE_BYTES + i] = (unsigned char)(size >> 7 * i & 0x7f) | (i + 1 < SIZE_BYTES ? 0x80 : 0);
+    for (size_t i = 0; i < size_bytes; i++)
+        start[i - size_bytes] = (unsigned char)(size >> 7 * i & 0x7f) | (i + 1 < size_bytes ? 0x80 : 0);
 }
 
-static size_t open_packet(odi_perfetto *out, uint32_t sequence)
+/* Room for the next packet. */
+static inline unsigned char *room(odi_perfetto *out)
 {
     if (out->used > ODI_PERFETTO_BUFFER - LONGEST_PACKET)
         odi_perfetto_flush(out);
-    size_t start = open_message(out, PACKET);
-    number(out, SEQUENCE_ID, sequence);
-    return start;
+    return out->buffer + out->used;
+}
+
+/* Closes the packet that `start` is the beginning of, and the buffer has it. */
+static inline void put_packet(odi_perfetto *out, unsigned char *start, const unsigned char *end, size_t size_bytes)
+{
+    close_message(start, end, size_bytes);
+    out->used = (size_t)(end - out->buffer);
 }
 
 /* ---- packets ---- */
@@ -106,13 +114,14 @@ static uint64_t time_of(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void clock_at(odi_perfetto *out, uint32_t id, uint64_t ns)
+static unsigned char *clock_at(unsigned char *at, uint32_t id, uint64_t ns)
 {
-    size_t clock = open_message(out, CLOCK);
+    unsigned char *clock = open_message(at, CLOCK, WIDE);
 
-    number(out, CLOCK_NUMBER, id);
-    number(out, CLOCK_TIME, ns);
-    close_message(out, clock);
+    at = number(clock, CLOCK_NUMBER, id);
+    at = number(at, CLOCK_TIME, ns);
+    close_message(clock, at, WIDE);
+    return at;
 }
 
 odi_perfetto_times odi_perfetto_times_at(uint64_t monotonic_ns)
@@ -124,74 +133,71 @@ odi_perfetto_times odi_perfetto_times_at(uint64_t monotonic_ns)
 
 void odi_perfetto_clocks(odi_perfetto *out, uint32_t sequence, odi_perfetto_times times)
 {
-    size_t packet = open_packet(out, sequence), snapshot = open_message(out, CLOCK_SNAPSHOT);
+    unsigned char *packet = open_message(room(out), PACKET, WIDE);
+    unsigned char *snapshot = open_message(number(packet, SEQUENCE_ID, sequence), CLOCK_SNAPSHOT, WIDE);
+    unsigned char *at = clock_at(snapshot, MONOTONIC, times.monotonic);
 
-    clock_at(out, MONOTONIC, times.monotonic);
-    clock_at(out, BOOTTIME, times.boottime);
-    clock_at(out, REALTIME, times.realtime);
-    number(out, PRIMARY_CLOCK, MONOTONIC);
-    close_message(out, snapshot);
-    close_message(out, packet);
+    at = clock_at(at, BOOTTIME, times.boottime);
+    at = clock_at(at, REALTIME, times.realtime);
+    at = number(at, PRIMARY_CLOCK, MONOTONIC);
+    close_message(snapshot, at, WIDE);
+    put_packet(out, packet, at, WIDE);
 }
 
 void odi_perfetto_process(odi_perfetto *out, uint32_t sequence, uint64_t track, int pid, const char *name)
 {
-    size_t packet = open_packet(out, sequence), descriptor = open_message(out, TRACK_DESCRIPTOR);
+    unsigned char *packet = open_message(room(out), PACKET, WIDE);
+    unsigned char *descriptor = open_message(number(packet, SEQUENCE_ID, sequence), TRACK_DESCRIPTOR, WIDE);
+    unsigned char *process = open_message(number(descriptor, TRACK_UUID, track), TRACK_PROCESS, WIDE);
+    unsigned char *at = text(number(process, PROCESS_PID, (uint64_t)pid), PROCESS_NAME, name);
 
-    number(out, TRACK_UUID, track);
-    size_t process = open_message(out, TRACK_PROCESS);
-    number(out, PROCESS_PID, (uint64_t)pid);
-    text(out, PROCESS_NAME, name);
-    close_message(out, process);
-    close_message(out, descriptor);
-    close_message(out, packet);
+    close_message(process, at, WIDE);
+    close_message(descriptor, at, WIDE);
+    put_packet(out, packet, at, WIDE);
 }
 
 void odi_perfetto_thread(odi_perfetto *out, uint32_t sequence, uint64_t track, uint64_t process, int pid, int tid,
                          const char *name)
 {
-    size_t packet = open_packet(out, sequence), descriptor = open_message(out, TRACK_DESCRIPTOR);
+    unsigned char *packet = open_message(room(out), PACKET, WIDE);
+    unsigned char *descriptor = open_message(number(packet, SEQUENCE_ID, sequence), TRACK_DESCRIPTOR, WIDE);
+    unsigned char *at = number(number(descriptor, TRACK_UUID, track), TRACK_PARENT, process);
+    unsigned char *thread = open_message(at, TRACK_THREAD, WIDE);
 
-    number(out, TRACK_UUID, track);
-    number(out, TRACK_PARENT, process);
-    size_t thread = open_message(out, TRACK_THREAD);
-    number(out, THREAD_PID, (uint64_t)pid);
-    number(out, THREAD_TID, (uint64_t)tid);
-    text(out, THREAD_NAME, name);
-    close_message(out, thread);
-    close_message(out, descriptor);
-    close_message(out, packet);
+    at = number(number(thread, THREAD_PID, (uint64_t)pid), THREAD_TID, (uint64_t)tid);
+    at = text(at, THREAD_NAME, name);
+    close_message(thread, at, WIDE);
+    close_message(descriptor, at, WIDE);
+    put_packet(out, packet, at, WIDE);
 }
 
 void odi_perfetto_sequence(odi_perfetto *out, uint32_t sequence, uint64_t track, bool first, bool lost)
 {
-    size_t packet = open_packet(out, sequence);
+    unsigned char *packet = open_message(room(out), PACKET, WIDE);
+    unsigned char *at = number(number(packet, SEQUENCE_ID, sequence), SEQUENCE_FLAGS, STATE_CLEARED);
 
-    number(out, SEQUENCE_FLAGS, STATE_CLEARED);
     if (first)
-        number(out, FIRST_ON_SEQUENCE, 1);
+        at = number(at, FIRST_ON_SEQUENCE, 1);
     if (lost)
-        number(out, PREVIOUS_DROPPED, 1);
-    size_t defaults = open_message(out, DEFAULTS);
-    number(out, CLOCK_ID, MONOTONIC);
-    size_t event = open_message(out, TRACK_EVENT);
-    number(out, EVENT_TRACK, track);
-    close_message(out, event);
-    close_message(out, defaults);
-    close_message(out, packet);
+        at = number(at, PREVIOUS_DROPPED, 1);
+    unsigned char *defaults = open_message(at, DEFAULTS, WIDE);
+    unsigned char *event = open_message(number(defaults, CLOCK_ID, MONOTONIC), TRACK_EVENT, WIDE);
+    at = number(event, EVENT_TRACK, track);
+    close_message(event, at, WIDE);
+    close_message(defaults, at, WIDE);
+    put_packet(out, packet, at, WIDE);
 }
 
 static void intern(odi_perfetto *out, uint32_t sequence, uint32_t field, uint32_t entry, const char *bytes)
 {
-    size_t packet = open_packet(out, sequence);
+    unsigned char *packet = open_message(room(out), PACKET, WIDE);
+    unsigned char *at = number(number(packet, SEQUENCE_ID, sequence), SEQUENCE_FLAGS, NEEDS_STATE);
+    unsigned char *data = open_message(at, INTERNED_DATA, WIDE), *one = open_message(data, field, WIDE);
 
-    number(out, SEQUENCE_FLAGS, NEEDS_STATE);
-    size_t data = open_message(out, INTERNED_DATA), one = open_message(out, field);
-    number(out, ENTRY_NUMBER, entry);
-    text(out, ENTRY_TEXT, bytes);
-    close_message(out, one);
-    close_message(out, data);
-    close_message(out, packet);
+    at = text(number(one, ENTRY_NUMBER, entry), ENTRY_TEXT, bytes);
+    close_message(one, at, WIDE);
+    close_message(data, at, WIDE);
+    put_packet(out, packet, at, WIDE);
 }
 
 void odi_perfetto_name(odi_perfetto *out, uint32_t sequence, uint32_t entry, const char *bytes)
@@ -204,33 +210,43 @@ void odi_perfetto_category(odi_perfetto *out, uint32_t sequence, uint32_t entry,
     intern(out, sequence, INTERNED_CATEGORY, entry, bytes);
 }
 
-static void note(odi_perfetto *out, const char *name, uint64_t value)
+static unsigned char *notes(unsigned char *at, const odi_perfetto_event *event)
 {
-    size_t annotation = open_message(out, EVENT_NOTE);
+    for (size_t i = 0; i < sizeof event->notes / sizeof *event->notes && event->notes[i] != NULL; i++) {
+        unsigned char *annotation = open_message(at, EVENT_NOTE, WIDE);
 
-    text(out, NOTE_NAME, name);
-    number(out, NOTE_NUMBER, value);
-    close_message(out, annotation);
+        at = text(annotation, NOTE_NAME, event->notes[i]);
+        at = number(at, NOTE_NUMBER, event->numbers[i]);
+        close_message(annotation, at, WIDE);
+    }
+    return at;
+}
+
+static inline void write_event(odi_perfetto *out, const odi_perfetto_event *event, size_t size_bytes)
+{
+    unsigned char *packet = open_message(room(out), PACKET, size_bytes);
+    unsigned char *at = number(number(packet, SEQUENCE_ID, event->sequence), TIMESTAMP, event->ns);
+    unsigned char *body = open_message(number(at, SEQUENCE_FLAGS, NEEDS_STATE), TRACK_EVENT, size_bytes);
+
+    at = number(body, EVENT_TYPE, event->type);
+    if (event->track != 0)
+        at = number(at, EVENT_TRACK, event->track);
+    if (event->name != 0)
+        at = number(at, EVENT_NAME, event->name);
+    if (event->category != 0)
+        at = number(at, EVENT_CATEGORY, event->category);
+    if (event->flow != 0)
+        at = fixed(at, event->ends_flow ? EVENT_LAST_FLOW : EVENT_FLOW, event->flow);
+    if (size_bytes == WIDE)
+        at = notes(at, event);
+    close_message(body, at, size_bytes);
+    put_packet(out, packet, at, size_bytes);
 }
 
 void odi_perfetto_event_write(odi_perfetto *out, const odi_perfetto_event *event)
 {
-    size_t packet = open_packet(out, event->sequence);
-
-    number(out, TIMESTAMP, event->ns);
-    number(out, SEQUENCE_FLAGS, NEEDS_STATE);
-    size_t it = open_message(out, TRACK_EVENT);
-    number(out, EVENT_TYPE, event->type);
-    if (event->track != 0)
-        number(out, EVENT_TRACK, event->track);
-    if (event->name != 0)
-        number(out, EVENT_NAME, event->name);
-    if (event->category != 0)
-        number(out, EVENT_CATEGORY, event->category);
-    if (event->flow != 0)
-        fixed(out, event->ends_flow ? EVENT_LAST_FLOW : EVENT_FLOW, event->flow);
-    for (size_t i = 0; i < sizeof event->notes / sizeof *event->notes && event->notes[i] != NULL; i++)
-        note(out, event->notes[i], event->numbers[i]);
-    close_message(out, it);
-    close_message(out, packet);
+    if (event->notes[0] == NULL)
+        write_event(out, event, NARROW);
+    else
+        write_event(out, event, WIDE);
 }

@@ -20,11 +20,6 @@ static const char *const category_names[CATEGORIES + 1] = {
 
 /* ---- time ---- */
 
-uint64_t odi_trace_time(bool ticks)
-{
-    return ticks ? odi_clock_ticks() : (uint64_t)odi_clock_now();
-}
-
 /* Takes the closest of three readings, because the thread may lose its CPU in between. */
 void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns)
 {

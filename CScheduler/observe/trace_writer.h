@@ -14,6 +14,7 @@
 #include "observe/trace_kinds.h"
 #include "observe/trace_names.h"
 #include "observe/trace_ring.h"
+#include "os/clock.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -82,7 +83,10 @@ typedef struct {
 } odi_trace_writer;
 
 /* The time, as events have it. */
-uint64_t odi_trace_time(bool ticks);
+static inline uint64_t odi_trace_time(bool ticks)
+{
+    return ticks ? odi_clock_ticks() : (uint64_t)odi_clock_now();
+}
 
 /* Reads the clock of events and the monotonic one at one moment. */
 void odi_trace_read_clocks(bool ticks, uint64_t *tick, int64_t *ns);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -216,6 +217,17 @@ bool odi_thread_lock_in_time(pthread_mutex_t *lock)
         taken = pthread_mutex_trylock(lock) == 0;
     }
     return taken;
+}
+
+void odi_thread_stand_back(void)
+{
+    enum { STEPS = 5 };
+    id_t self = (id_t)odi_thread_id();
+
+    errno = 0;
+    int value = getpriority(PRIO_PROCESS, self); /* of this thread: Linux keeps it per thread */
+    if (value != -1 || errno == 0)
+        (void)setpriority(PRIO_PROCESS, self, value + STEPS);
 }
 
 void odi_thread_yield(void)

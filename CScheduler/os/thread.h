@@ -53,6 +53,9 @@ int odi_thread_sleeps(int id);
 /* Lets another thread run. */
 void odi_thread_yield(void);
 
+/* Gives the calling thread about a third of another thread's share of a busy CPU, for work that may lag. */
+void odi_thread_stand_back(void);
+
 /* Takes the lock if it becomes free within about a second. A signal handler may call it. */
 bool odi_thread_lock_in_time(pthread_mutex_t *lock);
 
