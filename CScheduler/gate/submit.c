@@ -6,6 +6,10 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
+/* After this many tasks that a worker runs one after another, the next one takes a place in the pool. Jobs of
+ * other queues thus get their time slice. */
+enum { MOST_NEXT = 16 };
+
 /* The record has counted the job, but no memory is available to store it. */
 ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 {
@@ -149,6 +153,36 @@ static void submit_due(od_queue *queue, int32_t band, odi_entry job)
 void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
 {
     submit_due(queue, band, odi_job_plain(od_task_run, task, 0));
+}
+
+/* Whether the calling worker could run a job of the band next, without a look at other sources. */
+static bool may_run_next(odi_worker *worker, uint32_t band)
+{
+    /* relaxed, all: hints, as in odi_worker_find_local */
+    uint32_t bands = odi_load_relaxed(&worker->bands) | odi_load_relaxed(&worker->site->bands);
+
+    if (odi_outsides != NULL || odi_scopes != NULL || (bands & ~(1u << band)) != 0 || odi_traces() ||
+        odi_load_relaxed(&worker->team->timers.overdue) || odi_load_relaxed(&worker->moves) ||
+        (odi_load_relaxed(&worker->team->attention) & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING)) != 0)
+        return false;
+    if (worker->nexts++ < MOST_NEXT)
+        return true;
+    worker->nexts = 0;
+    return false;
+}
+
+void od_queue_async_next_task(od_queue *queue, int32_t band, void *task)
+{
+    odi_worker *worker = odi_worker_self;
+    uint32_t key = band_of(queue, band);
+
+    if (worker != NULL && may_run_next(worker, key)) {
+        odi_record *record = odi_queue_find_record(queue, NULL, key, NULL);
+
+        if (record != NULL && odi_worker_put_next(worker, record, task))
+            return;
+    }
+    od_queue_async_due_task(queue, band, task);
 }
 
 void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)

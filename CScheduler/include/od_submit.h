@@ -31,6 +31,14 @@ void od_queue_async_task(od_queue *queue, int32_t band, void *task);
  * limit, because its submitter may have further tasks to submit. */
 void od_queue_async_due_task(od_queue *queue, int32_t band, void *task);
 
+/* Submits a task as od_queue_async_due_task does, from od_task_run, which does nothing else before it calls
+ * od_next_task. If nothing more urgent is known, the worker's next od_next_task returns the task. */
+void od_queue_async_next_task(od_queue *queue, int32_t band, void *task);
+
+/* Ends the calling worker's job and begins that of the task from od_queue_async_next_task. Returns NULL if
+ * there is none, or if a cancel has discarded the task. */
+void *od_next_task(void);
+
 /* Submits an executor job: see od_pool_submit_executor_job. */
 void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job);
 

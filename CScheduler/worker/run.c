@@ -300,6 +300,33 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
     toggle_in_job(worker);
 }
 
+bool odi_worker_put_next(odi_worker *worker, odi_record *record, void *task)
+{
+    if (worker->next_task != NULL || !odi_worker_use_reserved(worker, record))
+        return false;
+    worker->next_record = record;
+    worker->next_task = task;
+    return true;
+}
+
+void *od_next_task(void)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (worker == NULL || worker->next_task == NULL)
+        return NULL;
+    void *task = worker->next_task;
+
+    worker->next_task = NULL;
+    toggle_in_job(worker); /* the job that called has ended */
+    if (ODI_LIKELY(begin(worker, worker->next_record, odi_job_plain(od_task_run, task, 0),
+                         ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED)))
+        return task;
+    if (odi_worker_self == worker)
+        is_in_no_job(worker); /* odi_worker_run ends the job once more */
+    return NULL;
+}
+
 bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
 {
     static const odi_entry nothing;

@@ -58,6 +58,9 @@ struct odi_worker {
     ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the current run, or NULL */
     uint64_t context; /* of the running job, if it has no record */
     uint32_t within;  /* jobs that ran inside this job: gate/within.c */
+    uint32_t nexts;   /* tasks that ran without a place in a queue since the last one that had a place */
+    void *next_task;  /* a task that od_next_task returns, already counted on `next_record`; NULL: none */
+    odi_record *next_record;
     uint32_t reserved;                       /* submissions already added to the job count */
     uint32_t tick;                           /* takes since the last check of the injectors */
     uint32_t far_tick, far_looks;            /* as `tick`, for other sites */

@@ -435,7 +435,28 @@ SCENE(a_notification_comes_once_from_who_finds_the_group_empty,
 
 static atomic_int tasks_run, tasks_discarded, jobs_run, jobs_discarded;
 
-void od_task_run(void *task) { atomic_fetch_add(&tasks_run, task == &tasks_run); }
+/* A task that submits the next one as its last action. Before that action's task begins, `meddle` is called. */
+static int nexts_left, direct, longest, in_a_row;
+static od_queue *nexts_queue;
+static void (*meddle)(od_queue *queue);
+
+void od_task_run(void *task)
+{
+    in_a_row = 0;
+    while (task != NULL) {
+        atomic_fetch_add(&tasks_run, task == &tasks_run);
+        if (nexts_left > 0) {
+            nexts_left--;
+            od_queue_async_next_task(nexts_queue, OD_QUEUE_BAND, &tasks_run);
+            if (meddle != NULL)
+                meddle(nexts_queue);
+        }
+        task = od_next_task();
+        direct += task != NULL;
+        in_a_row = task != NULL ? in_a_row + 1 : 0;
+        longest = in_a_row > longest ? in_a_row : longest;
+    }
+}
 void od_task_discard(void *task) { atomic_fetch_add(&tasks_discarded, task == &tasks_run); }
 void od_executor_run(void *job) { atomic_fetch_add(&jobs_run, job == &jobs_run); }
 void od_executor_discard(void *job) { atomic_fetch_add(&jobs_discarded, job == &jobs_run); }
@@ -460,6 +481,57 @@ ON_ONE(a_task_is_run_or_discarded_by_a_cancel_or_a_stop)
     assert_tasks(1, 2);
     od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
     assert_tasks(1, 3);
+}
+
+static void chain_tasks(od_queue *queue, int count, void (*with)(od_queue *queue))
+{
+    atomic_store(&tasks_run, 0);
+    atomic_store(&tasks_discarded, 0);
+    direct = longest = 0;
+    nexts_queue = queue;
+    nexts_left = count - 1;
+    meddle = with;
+    od_queue_async_task(queue, OD_QUEUE_BAND, &tasks_run);
+}
+
+ON_ONE(a_task_submitted_last_runs_next_as_a_job_and_others_get_their_slice)
+{
+    od_metrics before, after;
+
+    od_pool_metrics(pool, &before);
+    chain_tasks(queue, 1000, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(1000, 0);
+    od_pool_metrics(pool, &after);
+    assert_int_equal(after.executed - before.executed, 1000);
+    assert_in_range(direct, 900, 999);
+    assert_in_range(longest, 1, 16);
+}
+
+static void cancel_in_between(od_queue *queue) { assert_int_equal(od_queue_cancel_all(queue), 1); }
+
+ON_ONE(a_cancel_discards_a_task_that_was_to_run_next)
+{
+    chain_tasks(queue, 2, cancel_in_between);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(1, 1);
+    assert_int_equal(direct, 0);
+}
+
+static void suspend_in_between(od_queue *queue)
+{
+    meddle = NULL;
+    od_queue_suspend(queue);
+}
+
+ON_ONE(a_suspension_holds_a_task_that_was_to_run_next)
+{
+    chain_tasks(queue, 20, suspend_in_between);
+    assert_comes_true(od_queue_pending(queue) == 1);
+    assert_tasks(1, 0);
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(20, 0);
 }
 
 ON_ONE(an_executors_job_is_run_or_discarded_by_a_stop)

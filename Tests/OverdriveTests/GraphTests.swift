@@ -415,4 +415,46 @@ struct GraphTests {
             #expect(eventually { new.tasks.isEmpty && old.tasks.isEmpty })
         }
     }
+
+    @Test("a chain of tasks lets closures of its band and of higher bands run")
+    func chainYields() {
+        for qos in [TaskQueue.QoS.default, .userInteractive] {
+            let scheduler = makeScheduler(workers: 1)
+            let (queue, other) = (TaskQueue(scheduler: scheduler), TaskQueue(qos: qos, scheduler: scheduler))
+            let (ran, seen) = (Counter(), Log<Int>())
+            let tasks = (0..<200).map { i in
+                Task.inline {
+                    if i == 0 { other.async { seen.note(ran.count) } }
+                    ran.add()
+                }
+            }
+            for i in 1..<tasks.count { tasks[i].add(dependency: tasks[i - 1]) }
+            let start = Task<Void> { _ in {} }
+            start.start()
+            tasks[0].add(dependency: start)
+            queue.add(tasks: tasks)
+            start.finish(with: .value(()))
+            tasks.last?.waitUntilFinished()
+            #expect(eventually { seen.all.count == 1 })
+            #expect(ran.count == 200)
+            #expect(seen.all.allSatisfy { $0 <= 20 })
+        }
+    }
+
+    @Test("a task cancels its queue, and the dependent that was to run next does not begin")
+    func cancelsInAChain() {
+        let scheduler = makeScheduler(workers: 1)
+        let (queue, ran) = (TaskQueue(scheduler: scheduler), Counter())
+        let tasks = (0..<10).map { i in
+            Task.inline {
+                ran.add()
+                if i == 4 { queue.cancelAll() }
+            }
+        }
+        for i in 1..<tasks.count { tasks[i].add(dependency: tasks[i - 1]) }
+        queue.add(tasks: tasks)
+        for task in tasks { task.waitUntilFinished() }
+        #expect(ran.count == 5)
+        #expect(tasks[4...].allSatisfy { $0.result?.error?.isCancellation == true })
+    }
 }

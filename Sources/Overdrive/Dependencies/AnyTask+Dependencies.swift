@@ -241,7 +241,8 @@ extension AnyTask {
         var head = unsafe dependents.load(ordering: .acquiring)
         while unsafe head != nil || kept != nil {
             if unsafe head == AnyTask.closedList {
-                release(kept)  // Another thread has finished the task.
+                // Another thread has finished the task.
+                if let last = unsafe release(kept) { unsafe AnyTask.submit(last) }
                 return
             }
             // Takes the list and acquires it, or puts the taken edges back and releases them. A thread whose attached
@@ -272,12 +273,18 @@ extension AnyTask {
     ///
     /// - Parameter isLost: Whether the task is being deinitialised without an outcome.
     final func releaseDependents(isLost: Bool = false) {
-        release(
-            unsafe Edge(entry: dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)), isLost: isLost)
+        if let last = unsafe takeLastDependent(isLost: isLost) { unsafe AnyTask.submit(last) }
     }
 
-    /// Releases the dependents whose edges this thread has taken from the list.
-    private func release(_ taken: Edge?, isLost: Bool = false) {
+    /// Releases the dependents of a task that has ended. The last one that it makes ready is returned with a reference,
+    /// and the caller submits that one.
+    final func takeLastDependent(isLost: Bool = false) -> Unmanaged<AnyTask>? {
+        unsafe release(
+            Edge(entry: dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)), isLost: isLost)
+    }
+
+    /// Releases the dependents whose edges this thread has taken from the list; see ``takeLastDependent(isLost:)``.
+    private func release(_ taken: Edge?, isLost: Bool = false) -> Unmanaged<AnyTask>? {
         var next = taken
         // The list has the newest edge first. It is reversed, so that dependents are released in the order in which
         // they came.
@@ -288,27 +295,40 @@ extension AnyTask {
             edge.nextDependent = ordered
             ordered = edge
         }
+        var last = unsafe Unmanaged<AnyTask>?.none
         while let edge = ordered {
             ordered = edge.nextDependent
-            if edge.firesAlone, !Bounce.isInLine { edge.go() } else { Bounce.run(edge) }
+            guard edge.firesAlone, !Bounce.isInLine else {
+                Bounce.run(edge)
+                continue
+            }
+            guard let ready = unsafe edge.fireForReady() else { continue }
+            if let before = unsafe last { unsafe AnyTask.submit(before) }
+            unsafe last = unsafe ready
         }
+        return unsafe last
     }
 
-    /// Takes the end of a dependency into account. Most ends need no line: a submission calls no code of the program.
-    final func releaseOne() {
+    /// Takes the end of a dependency into account. Returns whether the caller must submit the task. Most ends need no
+    /// line: a submission calls no code of the program.
+    @inline(__always)
+    final func releaseOne() -> Bool {
         let actions = step(.release).actions
-        if actions == [.accept, .submit] {
-            submit(byProducer: false)
-        } else if actions != .accept {
-            if Bounce.isInLine { perform(actions) } else { Bounce.run { self.perform(actions) } }
-        }
+        if actions == [.accept, .submit] { return true }
+        if actions != .accept { releaseRarely(actions) }
+        return false
+    }
+
+    @inline(never)
+    private func releaseRarely(_ actions: TaskState.Actions) {
+        if Bounce.isInLine { perform(actions) } else { Bounce.run { self.perform(actions) } }
     }
 
     /// Releases the edges of a finished task to its dependencies.
     final func dropDependencies() {
         var all = edges.withLock { $0.takeAll() }
         while let edge = all.takeFirst() {
-            _ = edge.remove(from: self)
+            if !edge.isDone { _ = edge.remove(from: self) }  // most have fired
             edge.release()
         }
     }

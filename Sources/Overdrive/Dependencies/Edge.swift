@@ -130,9 +130,15 @@ internal import Synchronization
     }
 
     /// Drops a reference to the edge.
+    @inline(__always)
     func release() {
         // Releases this thread's accesses, and acquires those of the other holder.
-        guard unsafe record.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        if unsafe record.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { end() }
+    }
+
+    /// Releases the tasks of the edge, and an allocated record. This thread has dropped the last reference.
+    @inline(never)
+    private func end() {
         let (dependency, watched) = unsafe (record.pointee.dependency, record.pointee.watched)
         let (dependent, hold) = unsafe (record.pointee.dependent, record.pointee.hold)
         unsafe record.pointee.hold = nil
@@ -251,13 +257,25 @@ internal import Synchronization
     /// Handles the end of the dependency: decrements the dependent's count, or fails the dependent. Drops a reference to
     /// the edge.
     private func fire() {
-        guard change(.linked, to: .fired), let dependent = unsafe movedDependent() else { return release() }
-        unsafe dependent._withUnsafeGuaranteedRef { dependent in
+        guard let ready = unsafe fireForReady() else { return }
+        unsafe AnyTask.submit(ready)
+    }
+
+    /// Fires the edge. Returns the dependent, with a reference to it, if the caller must submit it.
+    @inline(__always)
+    func fireForReady() -> Unmanaged<AnyTask>? {
+        guard change(.linked, to: .fired), let dependent = unsafe movedDependent() else {
+            release()
+            return nil
+        }
+        let isReady = unsafe dependent._withUnsafeGuaranteedRef { dependent in
             if requirement == .success { require(of: dependent) }
             release()
-            dependent.releaseOne()
+            return dependent.releaseOne()
         }
+        if isReady { return unsafe dependent }
         unsafe dependent.release()
+        return nil
     }
 
     private func require(of dependent: AnyTask) {

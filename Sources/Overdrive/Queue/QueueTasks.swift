@@ -110,26 +110,35 @@ final class QueueTasks: TaskRegistry {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
         watch(task, in: queue)
-        let listener = currentListener
-        let delegate = listener?.delegate
-        if delegate != nil {
-            // relaxed: the exchange passes no data
-            guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
-            else { return }
-            let delegateQueue = listener?.queue
-            task.change(.delegate) { ($0.delegate, $0.delegateQueue) = (delegate, delegateQueue) }
+        // relaxed: the lock orders the object's contents
+        if listener.load(ordering: .relaxed) != 0, let listener = currentListener, let delegate = listener.delegate {
+            return register(task, in: queue, telling: delegate, of: listener.queue)
         }
         let kept = unsafe Unmanaged.passRetained(task)
         let place = unsafe registry.add(kept.toOpaque()) | generationBits
-        if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
+        // Releases the place to the thread that takes it from the task.
+        if task.place.compareExchange(expected: 0, desired: place, ordering: .acquiringAndReleasing).exchanged { return }
+        unsafe leave(place, kept)  // Another thread registered the task first, or the task has finished.
+    }
+
+    @inline(never)
+    private func register(
+        _ task: AnyTask, in queue: TaskQueue, telling delegate: any TaskQueueDelegate, of delegateQueue: TaskQueue?
+    ) {
+        // relaxed: the exchange passes no data
+        guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
+        else { return }
+        task.change(.delegate) { ($0.delegate, $0.delegateQueue) = (delegate, delegateQueue) }
+        let kept = unsafe Unmanaged.passRetained(task)
+        let place = unsafe registry.add(kept.toOpaque()) | generationBits
+        task.tell(delegate, of: .didAdd, in: queue)
         // Releases the place to the thread that takes it from the task.
         let isKept = task.place.compareExchange(
-            expected: delegate == nil ? 0 : QueueTasks.announcing,
-            desired: delegate == nil ? place : place | QueueTasks.addIsAnnounced, ordering: .acquiringAndReleasing
+            expected: QueueTasks.announcing, desired: place | QueueTasks.addIsAnnounced, ordering: .acquiringAndReleasing
         ).exchanged
         if isKept { return }
-        // Another thread registered the task first, or the task finished during the delegate's call.
-        if delegate != nil { tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced) }
+        // The task finished during the delegate's call.
+        tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced)
         unsafe leave(place, kept)
     }
 

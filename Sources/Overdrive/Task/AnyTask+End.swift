@@ -84,7 +84,13 @@ extension AnyTask {
     }
 
     /// Before the outcome is written; this thread has settled it.
+    @inline(__always)
     final func preparePublishing(of failure: (any Error)?) {
+        if lazyExtras.isSet || failure != nil || QueueTasks.mayAnnounceEnd(of: self) { preparePublishingInFull(of: failure) }
+    }
+
+    @inline(never)
+    private func preparePublishingInFull(of failure: (any Error)?) {
         if lazyExtras.isSet {
             ifHad(.time) { $0.noteEnd() }
             endProgress(with: failure)  // whoever sees the outcome finds it counted
@@ -106,8 +112,10 @@ extension AnyTask {
     }
 
     /// The handler in the slot, where there was one, was served.
+    ///
+    /// - Parameter isLast: Whether the body's thread does nothing else of the program before the task's job ends.
     @usableFromInline
-    final func endPublishing() {
+    final func endPublishing(isLast: Bool) {
         if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { carryOut(.serveHandlers) }
         tellObservers(of: .didFinish)
         lazyQueue.withReference { queue in
@@ -115,8 +123,11 @@ extension AnyTask {
         }
         if lazyExtras.isSet { leaveChosenQueue() }
         let standing = standing
-        if standing.hasDependents { releaseDependents() }
+        let next = standing.hasDependents ? unsafe takeLastDependent() : nil
+        // Before the next task, because this may run deinitialisers of the program.
         if standing.hasDependencies { dropDependencies() }
+        guard let next = unsafe next else { return }
+        if isLast, unsafe isJob { unsafe AnyTask.submitNext(next) } else { unsafe AnyTask.submit(next) }
     }
 
     /// Publishes a failure; this thread has settled the outcome.

@@ -99,6 +99,7 @@ extension AnyTask {
         }
         let taken = join(stored, .add(byProgram: byProgram))
         if taken.actions == [.accept, .submit] { return submit(byProducer: byProgram) }
+        if taken.actions == [.accept, .link] { return linkDependencies(byProducer: byProgram) }
         if taken.actions.isEmpty, byProgram { markAdded(mayRepeat: mayRepeat) }
         perform(taken.actions, byProducer: byProgram)
     }
@@ -127,8 +128,26 @@ extension AnyTask {
         return (QueueTasks.of(queue), queue)
     }
 
-    final func submit(byProducer: Bool) {
-        let entry = unsafe Unmanaged.passRetained(self).toOpaque()
+    final func submit(byProducer: Bool) { unsafe submit(entry: Unmanaged.passRetained(self).toOpaque(), byProducer: byProducer) }
+
+    /// Submits a task that a dependency has made ready, and takes over the reference.
+    static func submit(_ ready: Unmanaged<AnyTask>) {
+        unsafe ready._withUnsafeGuaranteedRef { unsafe $0.submit(entry: ready.toOpaque(), byProducer: false) }
+    }
+
+    /// Submits a task, with a reference, that the calling thread has made ready with the last action of its job. The
+    /// worker may run it next, without a place in the queue.
+    static func submitNext(_ ready: Unmanaged<AnyTask>) {
+        unsafe ready._withUnsafeGuaranteedRef { task in
+            let isSubmitted: Void? = task.chosenQueue == nil
+                ? task.lazyQueue.withReference { queue in
+                    unsafe queue.submitNext(task: ready.toOpaque(), qos: task.qos, run: runSubmittedTask)
+                } : nil
+            if isSubmitted == nil { unsafe task.submit(entry: ready.toOpaque(), byProducer: false) }
+        }
+    }
+
+    private func submit(entry: UnsafeMutableRawPointer, byProducer: Bool) {
         let qos = qos
         if let chosenQueue {
             // The mark tells the place in this queue from one that the task has given up.
@@ -146,7 +165,9 @@ extension AnyTask {
     /// A worker is about to run the task.
     final func begin(isMarked: Bool) {
         if !isMarked, chosenQueue != nil { return }  // a place that it has given up
-        if step(.begin).actions.contains(.enter) { enter() }
+        guard step(.begin).actions.contains(.enter) else { return }
+        unsafe isJob = true
+        enter()
     }
 
     /// The queue of a place of the task's was cancelled.
@@ -185,6 +206,7 @@ private func submittedTask(_ entry: UnsafeMutableRawPointer) -> (AnyTask, Bool) 
 @_cdecl("od_task_run")
 func odTaskRun(_ task: UnsafeMutableRawPointer) {
     unsafe runSubmittedTask(task)
+    while let next = unsafe TaskQueue.takeNextTask() { unsafe runSubmittedTask(next) }
 }
 
 /// The engine's other door: a submitted task will not run, because its queue or scheduler was cancelled.

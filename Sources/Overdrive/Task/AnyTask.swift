@@ -53,6 +53,9 @@ internal import Synchronization
     /// The index of the task in the queue's ``QueueTasks``, with flags.
     let place = Atomic<UInt64>(0)
 
+    /// Whether the body was entered as a job of its queue, not by ``start()``. It belongs to the thread inside the body.
+    @exclusivity(unchecked) final var isJob = false
+
     /// The error of a failed or cancelled task. The publisher writes it before the word says finished; other threads
     /// read it afterwards.
     @usableFromInline @exclusivity(unchecked) final var publishedError: (any Error)?

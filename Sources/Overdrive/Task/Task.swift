@@ -295,7 +295,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     final func publish(_ result: Result<T, any Error>) {
         if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
-        serve(result, inSlot: publishOutcome(dropsBody: true))
+        serve(result, inSlot: publishOutcome(dropsBody: true), isLast: false)
     }
 
     @usableFromInline
@@ -312,14 +312,14 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         let servesSlot = publishOutcome(dropsBody: false)
         _ = consume body
         dropWork()
-        serve(result, inSlot: servesSlot)
+        serve(result, inSlot: servesSlot, isLast: true)
     }
 
     @inlinable @inline(__always)
-    final func serve(_ result: Result<T, any Error>, inSlot servesSlot: Bool) {
+    final func serve(_ result: Result<T, any Error>, inSlot servesSlot: Bool, isLast: Bool) {
         if handlersAreDeep() { return serveLater(slot: servesSlot) }
         if servesSlot { unsafe slot.take()?.serve(result) }
-        endPublishing()
+        endPublishing(isLast: isLast)
     }
 
     /// Serves the handlers from the thread's line, because too many handlers are nested on the stack. They run after
@@ -329,7 +329,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     final func serveLater(slot servesSlot: Bool) {
         Bounce.run {
             if servesSlot, let result = self.result { unsafe self.slot.take()?.serve(result) }
-            self.endPublishing()
+            self.endPublishing(isLast: false)
         }
     }
 

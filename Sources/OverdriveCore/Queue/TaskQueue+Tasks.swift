@@ -52,6 +52,21 @@ extension TaskQueue {
         }
     }
 
+    /// Submits a task that the calling job has made ready with its last action. If a worker of this queue calls it, the
+    /// worker may run the task next: ``takeNextTask()`` then returns it.
+    package func submitNext(
+        task: UnsafeMutableRawPointer, qos: QoS?, run: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
+    ) {
+        guard case .engine(let queue, _) = route else {
+            return unsafe submit(task: task, qos: qos, byProducer: false, run: run)
+        }
+        unsafe od_queue_async_next_task(queue, qos?.rawValue ?? -1, task)
+    }
+
+    /// Ends the calling job and begins the next task's job, if the job has submitted one with
+    /// ``submitNext(task:qos:run:)``. Returns nil if there is none.
+    package static func takeNextTask() -> UnsafeMutableRawPointer? { unsafe od_next_task() }
+
     /// The scheduler for the queue's asynchronous bodies; nil for the main queue and other dispatch queues.
     package var scheduler: Scheduler? {
         guard case .engine(_, let scheduler) = route else { return nil }

@@ -7,15 +7,16 @@
  * The counts of references are here as they are there, so that a late access is one to freed memory. The edge lies in
  * its dependent: its memory goes with the last reference to the dependent, or with the hold of who removed the edge.
  *
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire e5a1fe56
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 64bcf137
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fireForReady af23cd52
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 720fe26b
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 2a906095
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking a5c57a87
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 7b9e820e
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 9fa22758
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release 5b3fd114
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents dbb2dc63
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release e7790086
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents 6b482968
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remaining eec35818
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:noteRemovedDependent 1224d703
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept 78e2bc3c
@@ -23,7 +24,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish 7c53a3d3
  * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */
 #include "base/atomic.h"

@@ -12,12 +12,12 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome 402d8131
- * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing 35b72af8
- * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue d05f23d7
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing ae06c3bf
+ * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue 3a002720
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
- * transcribes: Sources/Overdrive/Task/Task.swift:publish a72fac9e
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish 7c53a3d3
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 367d9954
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register d55bbb7f
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fb200922
  * transcribes: Sources/Overdrive/Task/Task.swift:add 82113120
  * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:move 55f98a41
