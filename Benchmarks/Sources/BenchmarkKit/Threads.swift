@@ -102,3 +102,58 @@ public final class Ballast: Sendable {
         Harness.check(UInt64(counting.count))
     }
 }
+
+/// A byte that one thread writes and another thread reads.
+public struct PipeGate: Sendable {
+    private let reads, writes: Int32
+
+    public init() {
+        var ends: [Int32] = [0, 0]
+        precondition(pipe(&ends) == 0, "the benchmark could not make a pipe")
+        (reads, writes) = (ends[0], ends[1])
+    }
+
+    public func open() {
+        var byte: UInt8 = 1
+        precondition(write(writes, &byte, 1) == 1, "the benchmark could not write to its pipe")
+    }
+
+    public func pass() {
+        var byte: UInt8 = 0
+        while read(reads, &byte, 1) == -1 && errno == EINTR {}
+    }
+}
+
+/// A condition variable with its flag.
+public final class ConditionGate: @unchecked Sendable {
+    // The mutex guards the flag, and the addresses do not change.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var isOpen = false
+
+    public init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    public func open() {
+        pthread_mutex_lock(mutex)
+        isOpen = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    public func pass() {
+        pthread_mutex_lock(mutex)
+        while !isOpen { pthread_cond_wait(condition, mutex) }
+        isOpen = false
+        pthread_mutex_unlock(mutex)
+    }
+}

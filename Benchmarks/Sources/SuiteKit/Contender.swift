@@ -18,6 +18,9 @@ public struct Contender: Sendable {
             id: "overdrive", title: "Overdrive", program: "contender-overdrive",
             note: "Swift, a scheduler with as many workers as asked for."),
         Contender(
+            id: "overdrive-own", title: "Overdrive's executor", program: "contender-overdrive", extra: ["own": 1],
+            note: "Swift tasks prefer the scheduler as their executor. Other rows are as Overdrive's.", isHeadline: false),
+        Contender(
             id: "overdrive-c", title: "Overdrive C", program: "overdrive-c",
             note: "The engine from C, compiled as the package is; what calls it by clang -O3.", isHeadline: false),
         Contender(

@@ -1,6 +1,6 @@
 extension Workload {
     /// Every question of the suite.
-    public static let all: [Workload] = trees + loops + closures + latency + order + graphs + frozenGraphs + jobs + blocking + resources
+    public static let all: [Workload] = trees + loops + closures + latency + handoffs + order + graphs + frozenGraphs + jobs + blocking + resources
 
     private static let slowTrees = ["concurrency", "libdispatch-async"]
 
@@ -163,6 +163,50 @@ extension Workload {
             caution: "The group object itself is part of the cost.",
             unit: .closure, family: .closures, quick: ["n": 10_000], full: ["n": 100_000],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0] / 10 * 10) }),
+    ]
+
+    /// One closure at a time, and a wait that is not a group's. Tasks run on the executor that each caution names.
+    static let handoffs: [Workload] = [
+        Workload(
+            id: "handoff-semaphore", word: "handoff-semaphore", question: "One closure is submitted, and a semaphore that it signals is waited for; the median.",
+            caution: "The contender's own semaphore, or one of POSIX. Overdrive's and libdispatch's spin.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "wake-hot"),
+        Workload(
+            id: "handoff-condition", word: "handoff-condition", question: "The same with a condition variable.",
+            caution: "The submitter sleeps in the kernel, and no contender sees its wait.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "wake-hot"),
+        Workload(
+            id: "handoff-pipe", word: "handoff-pipe", question: "The same with a byte through a pipe.",
+            caution: "The submitter sleeps in the kernel, and no contender sees its wait.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "wake-hot"),
+        Workload(
+            id: "handoff-operation", word: "handoff-operation", question: "One operation or task is added and waited for; the median.",
+            caution: "The thread that waits belongs to no contender.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "wake-hot"),
+        Workload(
+            id: "handoff-continuation", word: "handoff-continuation", question: "A Swift task submits one closure and awaits a continuation that it resumes; the median.",
+            caution: "The task is on Swift's own pool, which shares libdispatch's threads. Overdrive's closure is on another pool: two wake-ups. The contender with its own executor needs none.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
+        Workload(
+            id: "handoff-actor", word: "handoff-actor", question: "A Swift task calls an actor whose executor is a serial queue of the contender; the median.",
+            caution: "The task is on Swift's own pool, but for the contender with its own executor. Swift Concurrency's actor has no executor of its own, so its call needs no switch.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
+        Workload(
+            id: "handoff-run", word: "handoff-run", question: "A Swift task awaits one closure of a queue as a call; the median.",
+            caution: "Only Overdrive has such a call: on Swift's own pool, and on the contender's own executor.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
+        Workload(
+            id: "handoff-run-serial", word: "handoff-run-serial", question: "The same on a serial queue.",
+            caution: "As handoff-run.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
     ]
 
     static let latency: [Workload] = [

@@ -1,6 +1,13 @@
 internal import BenchmarkKit
 internal import CWorkloads
 
+/// Detached tasks in place of closures on a queue.
+enum DetachedTasks: HandoffQueues {
+    struct Queue {}
+    static func makeQueue() -> Queue { Queue() }
+    static func submit(to queue: Queue, _ body: consuming @escaping @Sendable () -> Void) { Task.detached(operation: body) }
+}
+
 /// Tasks, groups and actors.
 enum Tasks {
     static var entries: [Harness.Entry] {
@@ -10,7 +17,9 @@ enum Tasks {
             ("group", groups), ("timers", timers), ("retry", retry), ("idle", idle), ("blocked", blocked), ("files", files),
             ("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront),
             ("limited", limited), ("await", awaited),
-        ]
+            ("handoff-continuation", Handoffs<DetachedTasks>.continuation),
+            ("handoff-actor", { Handoffs<DetachedTasks>.actor(on: nil) }),
+        ] + Handoffs<DetachedTasks>.entries
     }
 
     /// Detached tasks, because the submitter is no task; a count stands in for a group.

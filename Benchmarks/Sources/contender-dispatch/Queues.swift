@@ -2,7 +2,7 @@ internal import BenchmarkKit
 internal import Dispatch
 
 /// Closures on queues.
-enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
+enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues, HandoffQueues {
     static let isGlobal = Harness.value("global", 0) == 1
 
     /// The system's own queue where it is asked for: the quicker one, without barriers and suspension.
@@ -27,6 +27,9 @@ enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
     }
 
     static func wait(for group: DispatchGroup) { group.wait() }
+    static func makeSemaphore() -> DispatchSemaphore { DispatchSemaphore(value: 0) }
+    static func signal(_ semaphore: DispatchSemaphore) { semaphore.signal() }
+    static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
     static func suspend(_ queue: DispatchQueue) { queue.suspend() }
     static func resume(_ queue: DispatchQueue) { queue.resume() }
     static func enter(_ group: DispatchGroup) { group.enter() }
@@ -56,4 +59,14 @@ enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
     }
 
     static func cancel(_ timer: any DispatchSourceTimer) { timer.cancel() }
+}
+
+/// A serial queue as the executor of an actor.
+final class ActorQueue: SerialExecutor {
+    private let queue = DispatchQueue(label: "bench")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
 }

@@ -80,6 +80,13 @@ func wavefront() {
     }
 }
 
+/// One operation is added and waited for.
+func handoff() {
+    let (queue, ran) = (Queues.makeQueue(), AtomicCount())
+    Harness.measureTrips { queue.addOperations([BlockOperation { ran.add() }], waitUntilFinished: true) }
+    Harness.check(UInt64(ran.value - Harness.warmUpTrips))
+}
+
 /// Operations, each with a block that is told of its end.
 func finishedTasks() {
     let (queue, n, ran, told) = (Queues.makeQueue(), Harness.value("n", 10_000), AtomicCount(), AtomicCount())
@@ -101,4 +108,4 @@ func finishedTasks() {
 Harness.main(
     Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.limitedEntries + Closures<Queues>.barrierEntries
         + Closures<Queues>.pausableEntries + Closures<Queues>.retryEntries
-        + [("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront), ("tasks", finishedTasks)])
+        + [("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront), ("tasks", finishedTasks), ("handoff-operation", handoff)])

@@ -5,7 +5,7 @@ internal import Overdrive
 enum Graphs {
     static var entries: [Harness.Entry] {
         [
-            ("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("await", awaited),
+            ("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("handoff-operation", handoff),
             ("graph", graph), ("graph-memory", graphMemory), ("pipeline", pipeline),
         ]
     }
@@ -108,15 +108,18 @@ enum Graphs {
 
     /// A task's result is awaited, again and again.
     static func awaited() {
-        let (queue, gate, ran) = (Queues.makeQueue(), Gate(), AtomicCount())
-        AsyncTask.detached {
-            await Harness.measureTrips {
-                let task = queue.add { ran.add() }
-                try? await task.value
-            }
-            gate.open()
+        let (queue, ran) = (Queues.makeQueue(), AtomicCount())
+        Handoffs<Queues>.trips(on: Queues.self) {
+            let task = queue.add { ran.add() }
+            try? await task.value
         }
-        gate.pass()
+        Harness.check(UInt64(ran.value - Harness.warmUpTrips))
+    }
+
+    /// A thread adds one task and waits for it.
+    static func handoff() {
+        let (queue, ran) = (Queues.makeQueue(), AtomicCount())
+        Harness.measureTrips { queue.add { ran.add() }.waitUntilFinished() }
         Harness.check(UInt64(ran.value - Harness.warmUpTrips))
     }
 

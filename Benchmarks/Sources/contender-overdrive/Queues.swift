@@ -2,7 +2,7 @@ internal import BenchmarkKit
 internal import OverdriveCore
 
 /// Closures on queues. `consume` hands the closure on as a caller of `async` does; a copy would be retained and released.
-enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueues {
+enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueues, HandoffQueues {
     static let scheduler: Scheduler = {
         do {
             let scheduler = try Scheduler(workers: Harness.workers, name: "bench")
@@ -41,6 +41,19 @@ enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueu
     }
 
     static func wait(for group: WaitGroup) { group.wait() }
+    static func makeSemaphore() -> CountingSemaphore { CountingSemaphore(value: 0) }
+    static func signal(_ semaphore: CountingSemaphore) { semaphore.signal() }
+    static func wait(for semaphore: CountingSemaphore) { semaphore.wait() }
+
+    /// With `own=1` the scheduler is the task's executor; otherwise the task runs on Swift's own pool.
+    static func startTask(_ body: @escaping @Sendable () async -> Void) {
+        if Harness.value("own", 0) == 1 {
+            Task.detached(executorPreference: scheduler, operation: body)
+        } else {
+            Task.detached(operation: body)
+        }
+    }
+
     static func suspend(_ queue: TaskQueue) { queue.suspend() }
     static func resume(_ queue: TaskQueue) { queue.resume() }
     static func enter(_ group: WaitGroup) { group.enter() }
@@ -67,5 +80,21 @@ enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueu
     /// Closures that say that they block, which only this scheduler has a word for.
     static var blockingEntries: [Harness.Entry] {
         [("blocked-said", { Closures<Queues>.blocked { pause in blocking { Harness.sleep(microseconds: pause) } } })]
+    }
+
+    /// Round trips of a Swift task, on the executor that `own` selects.
+    static var taskEntries: [Harness.Entry] {
+        [
+            ("await", Graphs.awaited), ("handoff-continuation", Handoffs<Queues>.continuation),
+            ("handoff-actor", { Handoffs<Queues>.actor(on: makeSerialQueue().actorExecutor) }),
+            ("handoff-run", { run(on: makeQueue()) }), ("handoff-run-serial", { run(on: makeSerialQueue()) }),
+        ]
+    }
+
+    /// A Swift task awaits `run` of a closure.
+    private static func run(on queue: TaskQueue) {
+        let ran = AtomicCount()
+        Handoffs<Queues>.trips(on: Queues.self) { try? await queue.run { ran.add() } }
+        Harness.check(UInt64(ran.value - Harness.warmUpTrips))
     }
 }
