@@ -107,6 +107,7 @@ enum ListingStubs {
             private func send(_ message: String) async throws {}
             private func show(_ something: Any) {}
             private func sizeOnDisk(_ entry: String) throws -> Int { 1 }
+            private func sum(of part: ArraySlice<Double>) -> Double { 1 }
             private func transform(_ part: ArraySlice<Double>) {}
             private func visit(_ node: Node) {}
             """,
@@ -287,6 +288,9 @@ enum ListingStubs {
             """,
         "Parallel+Extremes.swift": """
             let (files, people) = ([File()], [Person()])
+            """,
+        "Parallel+Spans.swift": """
+            let (samples, prices) = ([1.0], [1.0])
             """,
         "Parallel+Sort.swift": """
             var (samples, people) = ([1.0], [Person()])

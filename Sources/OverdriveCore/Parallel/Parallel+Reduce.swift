@@ -82,7 +82,7 @@ extension Parallel {
 
     /// Combines a value for every chunk of a range, with the same bits on any number of workers.
     ///
-    ///     let norm = Parallel.reduce(0..<vector.count, 0.0, chunk: { squares(of: vector[$0]) }, combine: +)
+    ///     let total = Parallel.reduce(0..<samples.count, 0.0, chunk: { sum(of: samples[$0]) }, combine: +)
     ///
     /// Use it if a chunk has a faster loop than one number at a time, such as a vectorised sum.
     ///
@@ -107,7 +107,7 @@ extension Parallel {
 
     /// Combines a value for every chunk of a range, with the settings of this value.
     ///
-    ///     let total = Parallel(grain: 4096).reduce(0..<n, 0.0, chunk: { sum(of: samples, in: $0) }, combine: +)
+    ///     let total = Parallel(grain: 64).reduce(0..<samples.count, 0.0, chunk: { sum(of: samples[$0]) }, combine: +)
     ///
     /// - Parameters:
     ///   - range: The range to divide.

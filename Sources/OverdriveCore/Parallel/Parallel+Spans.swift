@@ -3,7 +3,7 @@
 extension Parallel {
     /// Calls a closure for every element of a span, in parallel on free workers.
     ///
-    ///     Parallel.forEach(samples.span) { sample in histogram.add(sample) }
+    ///     Parallel.forEach(samples.span) { sample in process(sample) }
     ///
     /// - Parameters:
     ///   - span: The elements to visit.
@@ -22,7 +22,7 @@ extension Parallel {
 
     /// Calls a closure for every element of a span, with the settings of this value.
     ///
-    ///     Parallel(grain: 64).forEach(samples.span) { sample in histogram.add(sample) }
+    ///     Parallel(grain: 64).forEach(samples.span) { sample in process(sample) }
     ///
     /// - Parameters:
     ///   - span: The elements to visit.
@@ -41,7 +41,7 @@ extension Parallel {
 
     /// Returns the results of a closure for all elements of a span, in their order.
     ///
-    ///     let levels = Parallel.map(samples.span) { decibel($0) }
+    ///     let levels = Parallel.map(samples.span) { abs($0) }
     ///
     /// - Parameters:
     ///   - span: The elements to visit.
@@ -61,7 +61,7 @@ extension Parallel {
 
     /// Returns the results of a closure for all elements of a span, with the settings of this value.
     ///
-    ///     let levels = try Parallel(token: token).map(samples.span) { sample throws in try decibel(sample) }
+    ///     let levels = try Parallel(token: token).map(samples.span) { sample throws in abs(sample) }
     ///
     /// - Parameters:
     ///   - span: The elements to visit.

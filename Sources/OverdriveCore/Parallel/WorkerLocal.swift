@@ -168,10 +168,10 @@ public import Synchronization
 
     /// Replaces all values that no thread is using by new ones, for the next loop.
     ///
-    ///     for frame in frames {
-    ///         Parallel.forEach(frame.tiles) { tile in counts.with { $0 += tile.hits } }
-    ///         report(counts.values.reduce(0, +))
-    ///         counts.reset()
+    ///     for part in chunks {
+    ///         Parallel.forEach(part) { number in sums.with { $0 += number } }
+    ///         show(sums.values.reduce(0, +))
+    ///         sums.reset()
     ///     }
     ///
     /// - Ordering: Later calls of ``with(_:)`` see the new values, if the loops before and after are ordered with this call.
