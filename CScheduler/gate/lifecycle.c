@@ -190,6 +190,7 @@ static void forked(void)
     odi_cycles_forked();
     odi_room_forked();
     odi_holds_forked();
+    odi_descents_forked();
     hold_again(odi_scopes);
     for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)
         hold_again(below->scopes);

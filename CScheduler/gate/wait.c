@@ -75,7 +75,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     void *route = od_thread_route(), *bounce = od_thread_bounce();
     odi_record *record = odi_record_of_job(job);
     odi_outside *outsides = odi_outsides;
-    const odi_descent *descended = odi_descended, nothing = {0};
+    odi_descent nothing = {.outer = odi_descended};
     odi_around around = {.record = record};
     /* relaxed: a hint, as when a worker begins a job */
     uint32_t flags = record != NULL ? odi_load_relaxed(&record->flags) : 0;
@@ -96,7 +96,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     (void)odi_run_outside(worker->team, job);
     if (noted && odi_worker_self == worker)
         odi_forks_strike();
-    odi_descended = descended;
+    odi_descended = nothing.outer;
     od_thread_set_bounce(bounce);
     od_thread_set_route(route);
     od_thread_set_work(here.work);

@@ -338,9 +338,8 @@ void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
 {
     void *outer_work = od_thread_work();
-    odi_descent descent = {odi_scopes, odi_outsides, {0}};
-    const odi_descent *outer_descent = odi_descended;
-    void *work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both outlast the branch */
+    odi_descent descent = {.scopes = odi_scopes, .outsides = odi_outsides, .outer = odi_descended};
+    void *work = descent.work = inherited_work(victim, place_of(victim, slot), &descent.from); /* both outlast the branch */
     uint64_t code = slot->code;
     void *context = slot->context;
     uint32_t number = slot->number; /* the base is written to the same place */
@@ -358,7 +357,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
         call(code, context);
     if (noted)
         strike_note(here);
-    odi_descended = outer_descent;
+    odi_descended = descent.outer;
     od_thread_set_work(outer_work);
     odi_count(&here->stolen, 1); /* before the finish: the fork's owner may read it afterwards */
     odi_forks_finish(victim, slot, ODI_FORK_DONE);

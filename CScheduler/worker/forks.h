@@ -98,6 +98,8 @@ typedef struct odi_descent {
     const struct od_scope *scopes;
     const struct odi_outside *outsides;
     odi_around from;
+    void *work;                 /* the fork's */
+    struct odi_descent *outer; /* of a branch or job below on the thread's stack */
 } odi_descent;
 
 /* A note: forks from `place` on belong to this work and context. Notes form an array that grows for its

@@ -143,7 +143,11 @@ odi_around odi_around_here(void);
 bool odi_around_next(odi_around *at, const od_scope **scope, odi_record **record);
 
 /* Set while a stolen branch, or a job with a saved context, runs on the calling thread. */
-extern _Thread_local const odi_descent *odi_descended;
+extern _Thread_local odi_descent *odi_descended;
+
+/* In a forked child: the calling thread's branches leave the contexts of their forks, which are on the stacks of
+ * threads that the child does not have. */
+void odi_descents_forked(void);
 
 /* Runs a job inline for a drainer, which has removed the job's tag and decided that the job may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);

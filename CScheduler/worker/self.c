@@ -7,7 +7,17 @@
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local odi_outside *odi_outsides;
 _Thread_local od_scope *odi_scopes;
-_Thread_local const odi_descent *odi_descended;
+_Thread_local odi_descent *odi_descended;
+
+void odi_descents_forked(void)
+{
+    for (odi_descent *each = odi_descended; each != NULL; each = each->outer) {
+        if (each->work != NULL && each->work == od_thread_work())
+            od_thread_set_work(NULL);
+        each->from = (odi_around){0};
+        each->work = NULL;
+    }
+}
 
 odi_around odi_around_here(void)
 {

@@ -270,6 +270,46 @@ TEST(forks_of_a_child_of_a_job_are_stolen)
     }
 }
 
+/* In the child the stack of the branch's fork is another thread's by now. */
+static void expect_no_job(void *unused)
+{
+    od_group *group = od_group_create();
+    atomic_bool ran = false;
+
+    child_expects(od_queue_of_thread(0) == NULL && od_thread_work() == NULL);
+    od_queue_async(open_queue, group, OD_QUEUE_BAND, set_flag, &ran);
+    child_expects(od_group_wait(group, HANG_NS) && atomic_load(&ran));
+}
+
+static atomic_bool child_is_over;
+
+static void fork_in_the_branch(void *unused)
+{
+    of_the_job = in_a_child(expect_no_job, NULL, 60);
+    atomic_store(&child_is_over, true);
+}
+
+static void have_a_branch_stolen(void *unused)
+{
+    int work;
+    void *outer = od_work_enter(&work);
+    od_fork_slot *branch = od_fork(fork_in_the_branch, NULL);
+
+    (void)COMES_TRUE(atomic_load(&child_is_over));
+    od_join(branch, fork_in_the_branch, NULL);
+    od_work_leave(outer);
+}
+
+TEST(a_child_of_a_stolen_branch_is_in_no_job)
+{
+    set_up_queues();
+    of_the_job.status = -1;
+    od_queue_async(open_queue, NULL, OD_QUEUE_BAND, have_a_branch_stolen, NULL);
+    assert_true(od_queue_wait(open_queue, HANG_NS));
+    assert_int_equal(of_the_job.status, 0);
+    tear_down_queues();
+}
+
 static void leave_what_was_entered(void *group)
 {
     od_group_leave(group);
