@@ -2,8 +2,12 @@
 #include "Random/world.h"
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "Support/clock.h"
+#include "include/od_external.h"
+#include "include/od_fork.h"
 
 /* Of a closure, a timer's call or a task: the entry tells which. */
 static int number_of(const entry *it)
@@ -447,6 +451,106 @@ static void cancel_timer(int op)
         atomic_store(&it->barred, true);
 }
 
+/* ---- branches ---- */
+
+typedef struct branches {
+    int first;   /* of these that are left */
+    frame *top;  /* the fork's */
+} branches;
+
+static void act(int op);
+static bool in_child; /* there a thief finds branches below the fork, too: these are the parent's */
+
+static int next_there(int op)
+{
+    while (op != NONE && w.program.op[op].gone)
+        op = w.program.op[op].next;
+    return op;
+}
+
+/* Runs the first one here, and lets a thief have the others. */
+static void run_branches(void *raw)
+{
+    const branches *it = raw;
+    thread before = self;
+
+    if (in_child)
+        return;
+    count_waiting(false);
+    self = (thread){.top = it->top, .outsider = before.outsider, .submitting = NONE, .section = NONE};
+    check_context(it->top != NULL ? it->top->held : 0, "the branch", it->first);
+    branches rest = {next_there(w.program.op[it->first].next), it->top};
+    if (rest.first == NONE) {
+        act(it->first);
+    } else {
+        od_fork_slot *branch = od_fork(run_branches, &rest);
+
+        act(it->first);
+        thread waiter = waits(FOR_ELSE, NULL, NONE);
+        od_join(branch, run_branches, &rest);
+        waited(waiter);
+    }
+    self = before;
+    self.counted = false;
+    count_waiting(before.counted);
+}
+
+static void join(int op)
+{
+    branches all = {next_there(w.program.op[op].first), self.top};
+    od_fork_scope scope;
+
+    if (all.first == NONE)
+        return;
+    feature_met(BRANCHED);
+    od_forks_enter(w.pool, &scope);
+    run_branches(&all);
+    od_forks_leave(&scope);
+}
+
+/* ---- a forked child ---- */
+
+enum { JOBS_OF_A_CHILD = 16, CHILD_SECONDS = 120 };
+
+static atomic_int ran_in_child[JOBS_OF_A_CHILD];
+
+static void run_in_child(void *count) { atomic_fetch_add((atomic_int *)count, 1); }
+
+/* Its exit status: whether each of its jobs ran once. Nothing of the parent's program may go on here. */
+static int child_of(uint32_t jobs)
+{
+    od_queue *queue = od_queue_create(w.pool, OD_BAND_DEFAULT, jobs % 2 ? 1 : OD_UNLIMITED, "child's");
+    od_group *group = od_group_create();
+
+    for (uint32_t i = 0; i < jobs; i++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, run_in_child, &ran_in_child[i]);
+    bool over = od_group_wait(group, CHILD_SECONDS / 2 * 1000 * ODI_MILLISECOND);
+    for (uint32_t i = 0; i < jobs; i++)
+        over &= atomic_load(&ran_in_child[i]) == 1;
+    return over ? 0 : 1;
+}
+
+static void fork_child(int op)
+{
+    int status = 0;
+
+    feature_met(PROCESS_FORKED);
+    pid_t child = fork();
+    oracle_expects(child >= 0, "the child %d cannot be forked", op);
+    if (child == 0) {
+        in_child = true;
+        (void)alarm(CHILD_SECONDS);
+        _exit(child_of(w.program.op[op].amount));
+    }
+    thread before = waits(FOR_ELSE, NULL, NONE);
+    od_blocking_begin();
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    od_blocking_end();
+    waited(before);
+    oracle_expects(status == 0, "the child %d ends with %#x", op, (unsigned)status);
+}
+
 /* ---- the others ---- */
 
 static void compute(uint32_t amount)
@@ -550,6 +654,8 @@ static void act(int i)
     case SLEEP:
     case SAY_SLEEP: doze(of); break;
     case LOOK: look(i); break;
+    case JOIN: join(i); break;
+    case CHILD: fork_child(i); break;
     case STOP: stop(i); break;
     case MEMBER:
     case KINDS: break;

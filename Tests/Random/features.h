@@ -47,6 +47,8 @@
     X(ROOM_REFUSED, "pending refused", 0)                                                 \
     X(RUN_ON_SUBMITTER, "on submitter", 0)                                                \
     X(SLEPT, "sleep", 0)                                                                  \
+    X(BRANCHED, "branches", 0)                                                            \
+    X(PROCESS_FORKED, "child", 0)                                                         \
     X(STOPPED, "stop", 0)                                                                 \
     X(STOPPED_IN_TIME, "stop by deadline", 0)                                             \
     X(WORKERS_1, "1 worker", 1)                                                           \

@@ -4,6 +4,8 @@
  * are on queues of a higher rank than its own. Sections (suspended, entered, with a permit) wait for nothing.
  * A sync onto a queue on a target that the caller is in earmarks the target's place, unless that is exclusive.
  * What a full queue's submitter may run itself holds what the submitter does, too.
+ * A branch that a thief may take does not sync onto a queue on a target that its fork is in: who is not on the
+ * fork's thread has no place to earmark.
  * An inactive queue is put on its target late: until then nobody knows that who holds a place of the target, and
  * waits in a queue on the inactive one, is waited for himself. */
 #include "Random/program.h"
@@ -15,6 +17,7 @@
 typedef struct where {
     uint32_t held;      /* queues that it is in, for certain */
     uint32_t exclusive; /* those that nobody else can be in meanwhile, perhaps */
+    uint32_t forked;    /* those that the fork of this branch was in */
     int highest;        /* rank of what is held, perhaps */
     int depth;
     bool leaf;    /* in a section: waits for nothing */
@@ -62,6 +65,8 @@ static bool may_sync(const program *it, const where *at, int queue)
 {
     if (at->held & bit(queue))
         return it->queue[queue].width != 1 && !(at->exclusive & bit(queue));
+    if (at->forked & chain_of(it, queue))
+        return false;
     for (int each = queue; each != NONE; each = it->queue[each].target) {
         if (at->held & bit(each) ? (at->exclusive & bit(each)) != 0 : rank_of(each) <= at->highest)
             return false;
@@ -116,6 +121,7 @@ static where inside_closure(const program *it, const where *at, const op *of)
 
     if (inlined) {
         inside.exclusive = at->exclusive;
+        inside.forked = at->forked;
         inside.highest = at->highest;
         inside.leaf = at->leaf;
     }
@@ -317,6 +323,13 @@ static bool choose(generator *g, const where *at, kind what, op *of)
         return !at->leaf;
     case LOOK:
         return true;
+    case JOIN:
+        of->queue = NONE;
+        return !at->leaf && !it->stops && at->depth < 5 && counts(g, at);
+    case CHILD:
+        of->queue = NONE;
+        of->amount = 1 + (uint32_t)below(g, 16);
+        return !at->leaf && !it->stops && at->depth < 3 && counts(g, at);
     case STOP:
         of->queue = NONE;
         of->amount = time_for_a_stop(g);
@@ -358,6 +371,26 @@ static int members(generator *g, const where *at, const op *of)
     return first;
 }
 
+/* The branches of a join: each is one operation, with what is below it. */
+static int branches(generator *g, const where *at)
+{
+    bool waits[4] = {false};
+    int first = NONE, *link = &first;
+
+    for (int i = 0; i < 2 + below(g, 3); i++) {
+        where inside = *at;
+
+        inside.top = false;
+        inside.depth++;
+        inside.forked = inside.held;
+        inside.waits = &waits[i % 4];
+        *link = body(g, &inside, 1);
+        if (*link != NONE)
+            link = &g->it->op[*link].next;
+    }
+    return first;
+}
+
 static int below_it(generator *g, const where *at, const op *of)
 {
     bool waits = false;
@@ -367,6 +400,8 @@ static int below_it(generator *g, const where *at, const op *of)
     case BATCH:
     case OWN_GROUP:
         return members(g, at, of);
+    case JOIN:
+        return branches(g, at);
     case SYNC:
     case SYNC_BARRIER:
         inside = inside_sync(g->it, at, of);

@@ -49,6 +49,8 @@ enum { QUEUES = 6, GROUPS = 3, SEMAPHORES = 2, THREADS = 3, OPS = 128, NONE = -1
     X(SLEEP, "sleep", 0)                                                                        \
     X(SAY_SLEEP, "say-and-sleep", 0)                                                            \
     X(LOOK, "look", 0)                                                                          \
+    X(JOIN, "join", 0)               /* the children are branches, which thieves may take */    \
+    X(CHILD, "child", 0)             /* forks a process whose jobs run on the same pool */      \
     X(STOP, "stop", 0)
 
 typedef enum kind {
