@@ -253,6 +253,35 @@ struct ForgottenTests {
     }
 
     /// Each loop that was left kept its stream, and what the stream had not handed over, until the end of the task.
+    @Test("Dependents of a started task cost the same, however many there are")
+    func manyDependents() {
+        /// The thread's CPU time in nanoseconds for `count` dependents.
+        func time(_ count: Int) -> Int {
+            let (task, queue, ran) = (Task<Int> { _ in {} }, TaskQueue(), Counter())
+            task.start()
+            let dependents = (0..<count).map { _ in Task.inline { ran.add() } }
+            let before = threadTime()
+            for dependent in dependents {
+                dependent.add(dependency: task)
+                queue.add(task: dependent)
+            }
+            let spent = threadTime() - before
+            task.finish(with: .value(1))
+            queue.waitUntilAllTasksAreFinished()
+            #expect(ran.count == count)
+            return spent
+        }
+        func threadTime() -> Int {
+            var time = timespec()
+            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return time.tv_sec * 1_000_000_000 + time.tv_nsec
+        }
+        _ = time(1000)
+        // 4 times as many take 4 times as long; 16 times as long if each visits all others.
+        let (few, many) = (time(2000), time(8000))
+        #expect(many < 9 * few, "\(few) ns for 2,000, \(many) ns for 8,000")
+    }
+
     @Test("A loop over updates that is left early is kept no longer")
     func leftLoop() async throws {
         let census = Census()

@@ -200,13 +200,29 @@ internal import Synchronization
         // Retained: another thread may remove the edge and release the dependency at any time.
         guard let dependency = unsafe record.pointee.dependency?.takeUnretainedValue() else { return }
         if !dependency.isOnQueue { unsafe record.pointee.dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
+        let isKept = dependency.isOnQueue || !dependency.isForgettable(in: dependency.standing)
+        if !isKept { watch(dependency) }
         unsafe record.pointee.isLinked = true
         // The edge may have been removed during the linking.
         guard change(.linking, to: .linked) else { return letGo() }
         // From here on another thread may hold and release the last reference to the edge.
-        guard dependency.attach(self) else { return fire() }
+        guard dependency.attach(self) else {
+            isOver(dependency)
+            return fire()
+        }
         // The dependency's body may have returned before the edge was in the list.
-        if !dependency.isOnQueue { dependency.stopBeingKept() }
+        if isKept, !dependency.isOnQueue { dependency.stopBeingKept() }
+    }
+
+    /// Makes the dependent stop retaining the dependency. The edge is in state `linking`, and the caller retains the
+    /// dependency.
+    private func watch(_ dependency: AnyTask) {
+        unsafe record.pointee.dependent?._withUnsafeGuaranteedRef { dependent in
+            dependent.edges.withLock { _ in
+                unsafe record.pointee.watched = .passRetained(WatchedTask(dependency))
+                unsafe movedDependency()?.release()
+            }
+        }
     }
 
     /// Makes the dependent stop retaining the dependency, whose list the caller has taken. Returns false if the edge
@@ -218,12 +234,7 @@ internal import Synchronization
             release()
             return false
         }
-        unsafe record.pointee.dependent?._withUnsafeGuaranteedRef { dependent in
-            dependent.edges.withLock { _ in
-                unsafe record.pointee.watched = .passRetained(WatchedTask(task))
-                unsafe movedDependency()?.release()  // Not the last reference: the caller has one.
-            }
-        }
+        watch(task)
         if change(.linking, to: .linked) { return true }
         letGo()
         return false

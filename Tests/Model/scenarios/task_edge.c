@@ -10,8 +10,9 @@
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 64bcf137
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fireForReady af23cd52
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 720fe26b
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 2a906095
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking a5c57a87
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 651ee999
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 944179e4
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:watch 9b6b140f
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 7b9e820e
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 9fa22758
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
@@ -208,6 +209,18 @@ static bool remove_edge(edge *it)
     return true;
 }
 
+/* Edge.watch; the caller has the task */
+static void watch(edge *it)
+{
+    unkept_by[model_thread()]++;
+    lock(it);
+    it->watched = true;
+    model_check(it->dependency);
+    it->dependency = false;
+    let_go_of_task();
+    unlock(it);
+}
+
 /* Edge.stopKeeping; the caller has the dependency's list, and the dependency */
 static bool stop_keeping(edge *it)
 {
@@ -217,13 +230,7 @@ static bool stop_keeping(edge *it)
         let_go_of_edge(it);
         return false;
     }
-    unkept_by[model_thread()]++;
-    lock(it);
-    it->watched = true;
-    model_check(it->dependency);
-    it->dependency = false;
-    let_go_of_task();
-    unlock(it);
+    watch(it);
     if (change(it, LINKING, LINKED))
         return true;
     let_go_of_both(it);
@@ -235,15 +242,22 @@ static bool stop_keeping(edge *it)
 /* AnyTask.attach */
 static bool attach(edge *it) { return (standing() & HAS_DEPENDENTS) != 0 && push_dependent(it); }
 
+/* Edge.isOver */
+static void is_over(edge *it)
+{
+    if (!it->watched)
+        return;
+    it->over = true;
+    odi_add_relaxed(&references, 1);
+}
+
 /* AnyTask.release(_:isLost:); the order is not explored */
 static void release_taken(edge *taken, bool is_lost)
 {
     for (edge *it = taken, *next; it != NULL; it = next) {
         next = it->next;
-        if (!is_lost && it->watched) {
-            it->over = true;
-            odi_add_relaxed(&references, 1);
-        }
+        if (!is_lost)
+            is_over(it);
         fire(it);
     }
 }
@@ -350,11 +364,15 @@ static void link_edge(edge *it)
 {
     odi_add_relaxed(&references, 1); /* guard let dependency */
     (void)step(HAS_DEPENDENTS, 0, FINISHED);
+    bool is_kept = !is_forgettable(standing());
+    if (!is_kept)
+        watch(it);
     if (!change(it, LINKING, LINKED)) {
         let_go_of_both(it);
     } else if (!attach(it)) {
+        is_over(it);
         fire(it);
-    } else {
+    } else if (is_kept) {
         stop_being_kept();
     }
     let_go_of_task();
@@ -436,7 +454,7 @@ MODEL_SCENARIO(edge_beside_one_that_is_linked, one_more_edge, both_are_released_
 MODEL_REACHES(edge_beside_one_that_is_linked, unkept_by[0] == 2, unkept_by[1] == 2)
 MODEL_SCENARIO(edge_of_two_that_are_linked_at_once, two_edges_to_what_is_forgotten, both_are_released_once,
                links_first, links_second)
-MODEL_REACHES(edge_of_two_that_are_linked_at_once, unkept_by[0] == 2, fired_by[0] == 2)
+MODEL_REACHES(edge_of_two_that_are_linked_at_once, fired_by[0] == 2, fired_by[1] == 2)
 MODEL_SCENARIO(edge_linked_while_the_task_is_finished, two_holders, first_is_released_once, returns_and_forgets,
                links_first, finishes)
 MODEL_REACHES(edge_linked_while_the_task_is_finished, fired_by[0] == 1, fired_by[2] == 1,
