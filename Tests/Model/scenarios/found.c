@@ -49,9 +49,12 @@ NEVER(odi_run_outside)
 NEVER(odi_run_outside_of)
 NEVER(odi_set_is_empty)
 NEVER(odi_watch_changed)
+NEVER(odi_worker_put_next)
 NEVER(odi_worker_reserve_counts)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+_Thread_local odi_outside *odi_outsides;
+_Thread_local od_scope *odi_scopes;
 
 static od_pool pool;
 static od_queue queue;
