@@ -120,6 +120,9 @@ private struct GraphPicture {
     /// The edges between boxes, with those of the critical path.
     private var lines: [Line] = []
     private var criticalLines: Set<Line> = []
+    /// The number of edges that a line stands for.
+    private var edgeCounts: [Line: Int] = [:]
+    private var mostEdges = 0
     private var columns: [[Int]]
 
     init(of drawing: GraphDrawing) {
@@ -147,13 +150,13 @@ private struct GraphPicture {
             if isLarge, boxes[box].nodes == 2 { boxes[box].title = place.path.map { String($0) } ?? "others" }
             boxOf.append(box)
         }
-        var seen: Set<Line> = []
         for edge in drawing.edges {
             let line = Line(from: boxOf[edge.from], to: boxOf[edge.to])
             guard boxes[line.from].column < boxes[line.to].column else { continue }
-            if seen.insert(line).inserted { lines.append(line) }
+            if edgeCounts.updateValue(edgeCounts[line, default: 0] + 1, forKey: line) == nil { lines.append(line) }
             if drawing.critical[edge.from] == edge.to { criticalLines.insert(line) }
         }
+        mostEdges = edgeCounts.values.max() ?? 0
         arrange()
     }
 
@@ -171,6 +174,12 @@ private struct GraphPicture {
         }
     }
 
+    /// Lines for few of many edges are pale, so that the main lines of a large graph stand out.
+    private func opacity(of line: Line) -> Double {
+        let share = Double(edgeCounts[line, default: 1]) / Double(max(mostEdges, 1))
+        return mostEdges < 8 ? 0.7 : share > 0.25 ? 0.8 : share > 0.05 ? 0.4 : 0.15
+    }
+
     func svg(title: String) -> String {
         let (step, line, top) = (200, 34, 48)
         let rows = columns.map(\.count).max() ?? 0
@@ -185,7 +194,7 @@ private struct GraphPicture {
         // Lines of the critical path come last, so that no other line covers them.
         for line in lines.filter({ !criticalLines.contains($0) }) + lines.filter(criticalLines.contains) {
             let (x1, y1, x2, y2) = (x(line.from) + 150, y(line.from) + 12, x(line.to), y(line.to) + 12)
-            let style = criticalLines.contains(line) ? "stroke=\"#d33\" stroke-width=\"2\"" : "stroke=\"#888\" opacity=\"0.7\""
+            let style = criticalLines.contains(line) ? "stroke=\"#d33\" stroke-width=\"2\"" : "stroke=\"#888\" opacity=\"\(opacity(of: line))\""
             parts.append("<path d=\"M\(x1) \(y1) C\(x1 + 25) \(y1) \(x2 - 25) \(y2) \(x2) \(y2)\" fill=\"none\" \(style)/>")
         }
         for (index, box) in boxes.enumerated() {

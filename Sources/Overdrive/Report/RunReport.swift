@@ -115,26 +115,7 @@ public struct RunReport: Sendable {
     /// - Cost: Linear in entries and slices.
     public func parallelism(slices: Int) -> [Double] {
         guard slices > 0 else { trap("RunReport.parallelism: too few slices (\(slices)). Ask for at least 1.") }
-        var (inside, whole) = ([Double](repeating: 0, count: slices), [Double](repeating: 0, count: slices + 1))
-        guard elapsed > .zero else { return inside }
-        for entry in entries {
-            guard let started = entry.started, let ended = entry.ended else { continue }
-            let (start, end) = (Double(slices) * (started / elapsed), Double(slices) * (ended / elapsed))
-            let (first, last) = (max(0, min(slices - 1, Int(start))), max(0, min(slices - 1, Int(end))))
-            if first == last {
-                inside[first] += end - start
-            } else {
-                inside[first] += Double(first + 1) - start
-                inside[last] += end - Double(last)
-                whole[first + 1] += 1
-                whole[last] -= 1
-            }
-        }
-        var running = 0.0
-        return inside.indices.map { slice in
-            running += whole[slice]
-            return inside[slice] + running
-        }
+        return RunTimeline.parallelism(entries.lazy.map { ($0.started, $0.ended) }, until: elapsed, slices: slices)
     }
 
     /// Draws the run in the DOT language, with times and a red critical path.
@@ -173,7 +154,8 @@ public struct RunReport: Sendable {
     ///
     ///     try report.timeline().write(toFile: "times.svg", atomically: true, encoding: .utf8)
     ///
-    /// With more than 200 entries, the picture shows the 200 slowest ones and the critical path.
+    /// A curve above the bars shows how many entries ran at once. With more than 200 entries, the picture shows the 200
+    /// slowest ones and the critical path.
     ///
     /// - Returns: The text of an SVG file.
     /// - Ordering: None: a report never changes.

@@ -56,6 +56,30 @@ package struct RunTimeline {
         return path
     }
 
+    /// Returns the mean number of bars that ran in each of equally long slices.
+    static func parallelism(_ spans: some Sequence<(Duration?, Duration?)>, until total: Duration, slices: Int) -> [Double] {
+        var (inside, whole) = ([Double](repeating: 0, count: slices), [Double](repeating: 0, count: slices + 1))
+        guard total > .zero else { return inside }
+        for (started, ended) in spans {
+            guard let started, let ended else { continue }
+            let (start, end) = (Double(slices) * (started / total), Double(slices) * (ended / total))
+            let (first, last) = (max(0, min(slices - 1, Int(start))), max(0, min(slices - 1, Int(end))))
+            if first == last {
+                inside[first] += end - start
+            } else {
+                inside[first] += Double(first + 1) - start
+                inside[last] += end - Double(last)
+                whole[first + 1] += 1
+                whole[last] -= 1
+            }
+        }
+        var running = 0.0
+        return inside.indices.map { slice in
+            running += whole[slice]
+            return inside[slice] + running
+        }
+    }
+
     /// Returns the indices of the slowest ones and of the critical path, in the order of `byStart`.
     static func mostImportant(_ byStart: [Int], length: (Int) -> Duration, isCritical: (Int) -> Bool) -> [Int] {
         guard byStart.count > most else { return byStart }
@@ -75,7 +99,8 @@ package struct RunTimeline {
         let rows = Dictionary(uniqueKeysWithValues: shown.enumerated().map { ($0.element, $0.offset) })
         let total = max(shown.compactMap { bars[$0].ended ?? bars[$0].started }.max() ?? .zero, .microseconds(1))
         let letters = min(max(shown.map { bars[$0].name.count }.max() ?? 0, 8), 40)
-        let (left, right, top, rowHeight) = (16 + 7 * letters, 120, 56, 24)
+        let (left, right, crowd, rowHeight) = (16 + 7 * letters, 120, 56, 24)
+        let top = crowd + RunTimeline.crowdHeight
         let (plot, height) = (900, top + rowHeight * shown.count + 40)
         func x(_ time: Duration) -> Double { Double(left) + Double(plot) * (time / total) }
         func middle(_ index: Int) -> Int { top + rowHeight * (rows[index] ?? 0) + rowHeight / 2 }
@@ -87,7 +112,8 @@ package struct RunTimeline {
         parts.append("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")
         parts.append("<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"#666\"/></marker></defs>")
         parts.append("<text x=\"16\" y=\"24\" font-size=\"16\" font-weight=\"bold\">\(MarkupText.xml(title))</text>")
-        parts.append("<text x=\"16\" y=\"42\" fill=\"#666\">red: the critical path; blue: other tasks; grey: waited for a worker; arrows: waited for</text>")
+        parts.append("<text x=\"16\" y=\"42\" fill=\"#666\">red: the critical path; blue: other tasks; grey: waited for a worker; arrows: waited for; curve: how many ran at once</text>")
+        parts += parallelismPicture(until: total, left: left, top: crowd, width: plot)
         for tick in 0...5 {
             let time = total * tick / 5
             parts.append("<line x1=\"\(place(x(time)))\" y1=\"\(top)\" x2=\"\(place(x(time)))\" y2=\"\(axis)\" stroke=\"#ddd\"/>")
@@ -119,6 +145,26 @@ package struct RunTimeline {
         }
         parts.append("</svg>")
         return parts.joined(separator: "\n") + "\n"
+    }
+
+    private static var crowdHeight: Int { 64 }
+
+    /// Returns the area above the bars: how many of all bars ran at once, with the greatest number beside it.
+    private func parallelismPicture(until total: Duration, left: Int, top: Int, width: Int) -> [String] {
+        let numbers = RunTimeline.parallelism(
+            bars.lazy.map { bar in (bar.started, bar.started == nil ? nil : bar.ended ?? total) }, until: total, slices: 180)
+        let (most, height) = (max(numbers.max() ?? 0, 0.1), Double(RunTimeline.crowdHeight - 16))
+        let base = Double(top) + height
+        var points = "M\(left) \(place(base))"
+        for (slice, number) in numbers.enumerated() {
+            let y = place(base - height * number / most)
+            points += " L\(place(Double(left) + Double(width) * Double(slice) / 180)) \(y) L\(place(Double(left) + Double(width) * Double(slice + 1) / 180)) \(y)"
+        }
+        return [
+            "<path d=\"\(points) L\(left + width) \(place(base))z\" fill=\"#cde\" stroke=\"#68a\" stroke-width=\"0.5\"/>",
+            "<text x=\"\(left - 8)\" y=\"\(place(base))\" text-anchor=\"end\" fill=\"#666\">ran at once</text>",
+            "<text x=\"\(left + width + 5)\" y=\"\(top + 8)\" fill=\"#666\">\(place(most))</text>",
+        ]
     }
 
     private func place(_ number: Double) -> String { ReportText.tenths(number) }
