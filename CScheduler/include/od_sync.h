@@ -41,8 +41,8 @@ typedef enum od_within {
 } od_within;
 
 /* Tries to begin a job of the queue inside the Swift task that awaits it, *task. The task must be the job of
- * the calling worker. The attempt needs a free slot, a queue without waiting jobs, and no work in other
- * bands. At most 64 jobs begin this way during one job of the task. */
+ * the calling worker. A limited queue needs a free slot and no waiting job. Other bands must have no work; for
+ * an unlimited queue its own band, too. At most 64 jobs begin this way during one job of the task. */
 od_within od_queue_begin_within(od_queue *queue, void **task);
 void od_queue_end_within(void);
 

@@ -198,9 +198,8 @@ static void leave_empty_run(odi_worker *worker)
         end_this_run(worker);
 }
 
-/* The record has flags. Decides whether the job, which the run's word already holds, may start. Returns false
- * if the job was discarded or diverted; the word no longer holds it. */
-ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
+/* The record has flags. Decides whether a job that the run's word already holds may start. */
+ODI_COLD static odi_start decide(odi_worker *worker, odi_record *record)
 {
     odi_lock_acquire(&record->cancel_lock);
     uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: cancels hold the lock */
@@ -213,16 +212,24 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
     odi_lock_release(&record->cancel_lock);
 
     if (starts)
-        return true; /* a canceller has counted it as started */
+        return ODI_STARTS; /* a canceller has counted it as started */
     leave_empty_run(worker);
-    if (cancelled) {
+    return cancelled ? ODI_CANCELLED : ODI_DIVERTED;
+}
+
+/* The record has flags. Returns false if the job was discarded or diverted. */
+ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
+{
+    odi_start start = decide(worker, record);
+
+    if (start == ODI_CANCELLED) {
         drop_job(record, job);
         odi_record_complete(record, 1);
-    } else {
+    } else if (start == ODI_DIVERTED) {
         odi_count(&worker->counters.diverted, 1);
         record->owner->divert(record, job);
     }
-    return false;
+    return start == ODI_STARTS;
 }
 
 /* Starts a run of `record`. Returns false like odi_worker_end_run. */
@@ -250,21 +257,32 @@ ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
     odi_lock_release(&team->lock);
 }
 
-/* Begins a job. Returns false if the job must not run here. */
-ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job, uint32_t heed)
+/* Puts a job into the worker's run. Returns false in a forked child, where the job belongs to the parent. */
+ODI_HOT_INLINE bool hold(odi_worker *worker, odi_record *record)
 {
     uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed: the owner's word */
 
     if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
         if (!begin_run(worker, record))
-            return false; /* in a forked child: the job belongs to the parent */
+            return false;
         word = place_of(record);
     }
     toggle_in_job(worker);
     odi_store_release(&worker->run, word + HELD_ONE, L4);
     odi_fence_light(L3);
-    /* relaxed: the fence precedes it */
-    return ODI_LIKELY((odi_load_relaxed(&record->flags) & heed) == 0) || may_start(worker, record, job);
+    return true;
+}
+
+/* Whether no flag of `heed` concerns a job of hold(). */
+ODI_HOT_INLINE bool is_free(odi_record *record, uint32_t heed)
+{
+    return ODI_LIKELY((odi_load_relaxed(&record->flags) & heed) == 0); /* relaxed: hold's fence precedes it */
+}
+
+/* Begins a job. Returns false if the job must not run here. */
+ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job, uint32_t heed)
+{
+    return hold(worker, record) && (is_free(record, heed) || may_start(worker, record, job));
 }
 
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
@@ -327,20 +345,24 @@ void *od_next_task(void)
     return NULL;
 }
 
-bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
+odi_start odi_worker_begin_within(odi_worker *worker, odi_record *record, uint32_t heed)
 {
-    static const odi_entry nothing;
+    odi_start start = ODI_CANCELLED;
 
     is_in_no_job(worker);
-    if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED))) {
-        if (odi_traces()) /* relaxed: as in trace_job */
-            odi_trace(ODI_TRACE_BEGIN, odi_record_band(record), odi_load_relaxed(&record->queue), 0);
-        return true;
+    if (ODI_LIKELY(hold(worker, record))) {
+        start = is_free(record, heed) ? ODI_STARTS : decide(worker, record);
+        if (ODI_LIKELY(start == ODI_STARTS)) {
+            if (odi_traces()) /* relaxed: as in trace_job */
+                odi_trace(ODI_TRACE_BEGIN, odi_record_band(record), odi_load_relaxed(&record->queue), 0);
+            return start;
+        }
+        odi_record_complete(record, 1);
     }
     (void)odi_worker_end_run(worker);
     odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: a hint for reports */
     toggle_in_job(worker);
-    return false;
+    return start;
 }
 
 void odi_worker_end_within(odi_worker *worker)

@@ -47,9 +47,16 @@
  * CANCELLED for a job from a wait queue. */
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
 
-/* Continues the running job, which has no record, as a job that `record` has counted. Returns false if that
- * job was cancelled; it is then no longer counted. */
-bool odi_worker_begin_within(odi_worker *worker, odi_record *record);
+/* Whether a job may start; otherwise its run's word no longer holds it. */
+typedef enum {
+    ODI_STARTS,
+    ODI_CANCELLED, /* also in a forked child, where the job belongs to the parent */
+    ODI_DIVERTED   /* the job must pass through the wait queue */
+} odi_start;
+
+/* Continues the running job, which has no record, as a job that `record` has counted. If the new job does not
+ * start, it is no longer counted. */
+odi_start odi_worker_begin_within(odi_worker *worker, odi_record *record, uint32_t heed);
 /* Ends odi_worker_begin_within: the running job has no record again. */
 void odi_worker_end_within(odi_worker *worker);
 

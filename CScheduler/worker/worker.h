@@ -61,6 +61,7 @@ struct odi_worker {
     uint32_t nexts;   /* tasks that ran without a place in a queue since the last one that had a place */
     void *next_task;  /* a task that od_next_task returns, already counted on `next_record`; NULL: none */
     odi_record *next_record;
+    int64_t within_ns; /* the time of the first of them */
     uint32_t reserved;                       /* submissions already added to the job count */
     uint32_t tick;                           /* takes since the last check of the injectors */
     uint32_t far_tick, far_looks;            /* as `tick`, for other sites */

@@ -84,9 +84,11 @@ static void is_a_job_of_the_queue(void)
 
 QUEUE_TEST(it_is_a_job_of_the_queue_to_whoever_asks)
 {
-    queue = od_queue_create(pool, OD_BAND_UTILITY, 1, "within");
-    as_task(is_a_job_of_the_queue);
-    end_queue(queue);
+    for (int each = 0; each < WIDTHS; each++) {
+        queue = od_queue_create(pool, OD_BAND_UTILITY, widths[each], "within");
+        as_task(is_a_job_of_the_queue);
+        end_queue(queue);
+    }
 }
 
 static void holds_back(void)
@@ -136,9 +138,11 @@ static void releases(void)
 
 QUEUE_TEST(it_keeps_a_queue_that_is_released)
 {
-    queue = queue_of(1);
-    as_task(releases);
-    assert_true(COMES_TRUE(serves_again(queue)));
+    for (int each = 0; each < WIDTHS; each++) {
+        queue = queue_of(widths[each]);
+        as_task(releases);
+        assert_true(COMES_TRUE(serves_again(queue)));
+    }
 }
 
 static void forks(void)
@@ -158,9 +162,11 @@ static void forks(void)
 
 QUEUE_TEST(a_forked_child_ends_it_without_its_worker)
 {
-    queue = queue_of(1);
-    as_task(forks);
-    end_queue(queue);
+    for (int each = 0; each < WIDTHS; each++) {
+        queue = queue_of(widths[each]);
+        as_task(forks);
+        end_queue(queue);
+    }
 }
 
 /* ---- where it is not as good as a turn ---- */
@@ -190,6 +196,14 @@ static void begins_so_often(void)
 {
     for (begun = 0; begun < 1000 && begins(); begun++)
         od_queue_end_within();
+}
+
+static void begins_again_late(void)
+{
+    expect(COMES_TRUE(begins()));
+    od_queue_end_within();
+    odi_clock_sleep(30 * ODI_MILLISECOND);
+    expect(!begins());
 }
 
 static void is_another(void)
@@ -252,15 +266,38 @@ QUEUE_TEST(it_does_not_begin_while_another_band_waits)
     where_nobody_helps(1, brings_what_matters_less_from_outside);
 }
 
-QUEUE_TEST(it_does_not_begin_before_what_waits_for_a_worker) { where_nobody_helps(2, submits_to_it); }
+static void submits_beside_it(void)
+{
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_run, NULL);
+    expect(!begins());
+}
+
+static void brings_something_beside_it_from_outside(void)
+{
+    (void)odi_site_push(odi_worker_self->site, OD_BAND_DEFAULT, odi_job_plain(count_run, NULL, 0));
+    expect(!begins());
+}
+
+QUEUE_TEST(it_does_not_begin_before_what_waits_for_a_worker)
+{
+    where_nobody_helps(2, submits_to_it);
+    where_nobody_helps(OD_UNLIMITED, submits_to_it);
+    where_nobody_helps(OD_UNLIMITED, submits_beside_it);
+    where_nobody_helps(OD_UNLIMITED, brings_something_beside_it_from_outside);
+}
 
 QUEUE_TEST(it_does_not_begin_for_ever_while_others_wait_for_the_worker)
 {
+    for (int each = 0; each < WIDTHS; each++) {
+        queue = queue_of(widths[each]);
+        as_task(begins_so_often);
+        assert_true(begun > 0 && begun <= 64);
+        as_task(begins_so_often);
+        assert_true(begun > 0);
+        od_queue_release(queue);
+    }
     queue = queue_of(1);
-    as_task(begins_so_often);
-    assert_true(begun > 0 && begun <= 64);
-    as_task(begins_so_often);
-    assert_true(begun > 0);
+    as_task(begins_again_late);
     od_queue_release(queue);
 }
 
@@ -283,15 +320,11 @@ QUEUE_TEST(it_does_not_begin_with_another_queues_place_in_hand)
     od_queue_release(queue);
 }
 
-QUEUE_TEST(it_does_not_begin_on_a_queue_that_is_open_or_another_pools)
+QUEUE_TEST(it_does_not_begin_on_a_queue_of_another_pool)
 {
     od_pool *foreign = pool_of(1);
     od_stop_report report;
 
-    queue = queue_of(OD_UNLIMITED);
-    run_in(queue, count_run, NULL);
-    as_task(begins_not);
-    od_queue_release(queue);
     queue = od_queue_create(foreign, OD_BAND_DEFAULT, 1, "foreign");
     as_task(begins_not);
     od_queue_release(queue);

@@ -58,7 +58,7 @@ struct RunWithinTests {
         }
     }
 
-    @Test("is a closure of the queue to whoever asks", arguments: [1, 2])
+    @Test("is a closure of the queue to whoever asks", arguments: [1, 2, TaskQueue.unlimited])
     func counted(width: Int) async throws {
         let scheduler = makeScheduler()
         let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
@@ -113,16 +113,52 @@ struct RunWithinTests {
         try await Task(executorPreference: scheduler) { try await starts(Gate()).value }.value
     }
 
-    @Test("lets others have the worker, however often it is free")
-    func fairness() async throws {
+    @Test("lets others have the worker, however often it is free", arguments: [1, TaskQueue.unlimited])
+    func fairness(width: Int) async throws {
         let scheduler = makeScheduler(workers: 1)
-        let queue = TaskQueue.serial(scheduler: scheduler)
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
         let over = Counter()
         try await Task(executorPreference: scheduler) {
             let other = Task(executorPreference: scheduler) { over.add() }
             while over.count == 0 { try await queue.run {} }
             _ = await other.value
         }.value
+    }
+
+    @Test("starts after every earlier closure of its thread, of a wide queue", arguments: [2, TaskQueue.unlimited])
+    func order(width: Int) async throws {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
+        let log = Log<Int>()
+        try await Task(executorPreference: scheduler) {
+            for number in 0..<100 {
+                queue.async { log.note(2 * number) }
+                try await queue.run { log.note(2 * number + 1) }
+            }
+        }.value
+        #expect(log.all == Array(0..<200))
+    }
+
+    @Test("does not start on a suspended queue, nor during a barrier")
+    func heldBack() async throws {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(scheduler: scheduler)
+        let (gate, ran) = (Gate(), Counter())
+        try await queue.run {}
+        queue.suspend()
+        let suspended = Task(executorPreference: scheduler) { try await queue.run { _ = ran.add() } }
+        while queue.pendingTaskCount == 0 { await Task.yield() }
+        #expect(ran.count == 0)
+        queue.resume()
+        try await suspended.value
+        queue.async(flags: .barrier) { gate.pass() }
+        while gate.arrivals == 0 { await Task.yield() }
+        let barred = Task(executorPreference: scheduler) { try await queue.run { _ = ran.add() } }
+        while queue.pendingTaskCount < 2 { await Task.yield() }
+        #expect(ran.count == 1)
+        gate.open()
+        try await barred.value
+        #expect(ran.count == 2)
     }
 
     @Test("is awoken by a cancel at once while every worker is busy, and never runs", arguments: [true, false])

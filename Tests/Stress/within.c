@@ -5,7 +5,7 @@
 
 #ifdef ODI_SWIFT_CLOSURES
 
-enum { CANCEL = 1, SUSPEND = 2, WIDEN = 4, TASKS = 3, QUEUES = 2, MOST_OF_A_TURN = 200 };
+enum { CANCEL = 1, SUSPEND = 2, WIDEN = 4, TASKS = 3, QUEUES = 3, MOST_OF_A_TURN = 200 };
 
 /* What the thread runs, as far as the engine can ask the Swift runtime. */
 static _Thread_local void *task;
@@ -46,7 +46,7 @@ static void job(void *raw)
 {
     uint32_t which = (uintptr_t)raw & 0xff;
 
-    if (atomic_fetch_add(&world.inside[which], 1) > (int)which)
+    if (atomic_fetch_add(&world.inside[which], 1) > (int)which && which + 1 < QUEUES)
         atomic_fetch_add(&world.overlaps, !(world.scenario->disturbances & WIDEN));
     ledger_run(&world.ledger, (uint32_t)((uintptr_t)raw >> 8));
     atomic_fetch_sub(&world.inside[which], 1);
@@ -128,8 +128,8 @@ static void run(void *raw)
     world.scenario = it;
     world.pool = pool_of(it->workers);
     ledger_open(&world.ledger, stress_count(1000000, 60000));
-    for (int i = 0; i < QUEUES; i++) /* a serial one, and one of two */
-        world.queues[i] = od_queue_create(world.pool, OD_BAND_DEFAULT, i + 1, "within");
+    for (int i = 0; i < QUEUES; i++) /* a serial one, one of two, and an unlimited one */
+        world.queues[i] = od_queue_create(world.pool, OD_BAND_DEFAULT, i + 1 < QUEUES ? i + 1 : OD_UNLIMITED, "within");
     pthread_create(&disturber, NULL, disturb, NULL);
     atomic_store(&world.tasks, TASKS);
     for (int i = 0; i < TASKS; i++)

@@ -202,7 +202,7 @@ static void first_goes_on(void)
     odi_worker_self = &workers[0];
     if (!count_one())
         return;
-    if (odi_worker_begin_within(&workers[0], record)) {
+    if (odi_worker_begin_within(&workers[0], record, ODI_RECORD_CANCELLED) == ODI_STARTS) {
         body(NULL);
         odi_worker_end_within(&workers[0]);
     } else
