@@ -127,6 +127,8 @@ struct ExploreTests {
         let queue = TaskQueue.serial(label: "old")
         let old = try failure { _, _ in queue.async {} }
         #expect(old.message == "submit: the queue was made outside the run (\"old\"). Make it in the body.")
+        let main = try failure { _, _ in TaskQueue.main.async {} }
+        #expect(main.message.hasPrefix("TaskQueue.main cannot be controlled: its closures run on libdispatch. "))
         let thread = try failure { scheduler, _ in
             let queue = TaskQueue(scheduler: scheduler)
             let hasSubmitted = DispatchSemaphore(value: 0)
