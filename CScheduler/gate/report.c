@@ -118,31 +118,38 @@ typedef struct {
     int room, count;
 } gathering;
 
-static void gather(void *object, void *raw)
+static bool report_queue(od_queue *queue, od_pool *pool, bool at_rest_too, od_queue_report *report)
 {
-    od_queue *queue = object;
-    gathering *all = raw;
-
     odi_lock_acquire(&queue->watch.lock);
-    bool is_of = queue->pool == all->pool && (!queue->released || queue->records != NULL);
+    bool is_of = queue->pool == pool && (!queue->released || queue->records != NULL);
     od_band band = (od_band)queue->band; /* under the lock, because the memory may become another queue */
     odi_lock_release(&queue->watch.lock);
     if (!is_of)
-        return;
+        return false;
     uint64_t pending = od_queue_pending(queue);
     bool suspended = od_queue_is_suspended(queue), active = od_queue_is_active(queue);
-    if (pending == 0 && !suspended && active)
-        return;
-    if (all->count < all->room) {
-        od_queue_report *report = &all->reports[all->count];
-
+    if (pending == 0 && !suspended && active && !at_rest_too)
+        return false;
+    if (report != NULL) {
         *report = (od_queue_report){.id = (uintptr_t)queue, .pending = pending,
                                     .running = od_queue_running(queue), .width = od_queue_width(queue),
                                     .suspended = suspended, .active = active};
         copy_label(queue, report->label);
         report->band = band;
     }
-    all->count++;
+    return true;
+}
+
+static void gather(void *object, void *raw)
+{
+    gathering *all = raw;
+
+    all->count += report_queue(object, all->pool, false, all->count < all->room ? &all->reports[all->count] : NULL);
+}
+
+bool od_pool_report_queue(od_pool *pool, uintptr_t id, od_queue_report *report)
+{
+    return report_queue((od_queue *)id, pool, true, report);
 }
 
 int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)

@@ -38,6 +38,7 @@ typedef struct {
     od_queue *queue; /* its jobs are in the set, or the set waits for them; may be NULL */
     uint32_t band;   /* the band of these jobs */
     const od_awaited_work *work; /* the end of this work empties the group; or NULL */
+    const char *what; /* the kind of wait, for reports */
 } odi_awaited;
 
 /* ---- jobs in the worker's deques ---- */
@@ -203,8 +204,7 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
     listing mine = {.look_ns = odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS)};
 
     /* A thread that replaces this worker or external thread then finds the override in effect. */
-    odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
-                       set->group != NULL ? NULL : set->queue);
+    odi_blocking_begin(set->what, set->group != NULL ? NULL : set->queue);
     for (int64_t again_ns = OVERRIDE_AGAIN_NS, again;
          overrides && !empty && (again = odi_clock_after(again_ns)) < deadline; again_ns += again_ns) {
         empty = sleep_listed(set, waiter, &mine, again);
@@ -240,7 +240,7 @@ static bool await(const odi_awaited *set, int64_t deadline_ns)
 
 static odi_awaited of_queue(od_queue *queue)
 {
-    return (odi_awaited){odi_queue_set(queue), NULL, queue, queue->band, NULL};
+    return (odi_awaited){odi_queue_set(queue), NULL, queue, queue->band, NULL, "for the end of"};
 }
 
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
@@ -293,19 +293,30 @@ static bool may_be_short(od_group *group)
     return may;
 }
 
-bool od_group_wait_for_work(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work,
-                            int64_t deadline_ns)
+static bool wait_for(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work, int64_t deadline_ns,
+                     const char *what)
 {
-    odi_awaited jobs = {odi_group_set(group), group, queue, 0, work};
+    odi_awaited jobs = {odi_group_set(group), group, queue, 0, work, what};
 
     if (queue != NULL)
         jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;
     return await(&jobs, deadline_ns);
 }
 
+bool od_group_wait_for_work(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work,
+                            int64_t deadline_ns)
+{
+    return wait_for(group, queue, band, work, deadline_ns, "for a task");
+}
+
+bool od_group_wait_as(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns, const char *what)
+{
+    return wait_for(group, queue, band, NULL, deadline_ns, what);
+}
+
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
 {
-    return od_group_wait_for_work(group, queue, band, NULL, deadline_ns);
+    return wait_for(group, queue, band, NULL, deadline_ns, "for a group");
 }
 
 bool od_group_wait(od_group *group, int64_t deadline_ns)

@@ -49,6 +49,9 @@ typedef struct od_awaited_work {
 bool od_group_wait_for_work(od_group *group, od_queue *queue, int32_t band, const od_awaited_work *work,
                             int64_t deadline_ns);
 
+/* The same with the kind of wait for reports, such as "for a task": a static string. */
+bool od_group_wait_as(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns, const char *what);
+
 /* Calls function(context) once, on the first thread that finds the group empty. Returns OD_NO_MEMORY, and
  * calls nothing, if an allocation fails. */
 od_status od_group_notify(od_group *group, void (*function)(void *), void *context);

@@ -58,6 +58,10 @@ typedef struct od_queue_report {
  * returns the number of such queues. */
 int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
 
+/* Reports the queue with this identity, also if it has no pending job. Returns false if the pool has no such queue now.
+ * `id` is the identity of a queue that exists or has existed. */
+bool od_pool_report_queue(od_pool *pool, uintptr_t id, od_queue_report *report);
+
 /* Sends the engine's warnings to `take` instead of stderr, one sentence each without a newline; NULL restores
  * stderr. Any thread may call `take` at any time, pool threads included, with a stack of at least 256 KiB.
  * `take` must not wait for the pool, free a pool, or wait for a thread that frees a pool. The caller

@@ -222,9 +222,9 @@ struct DumpTests {
         suspended.suspend()
         suspended.async(execute: item)
         queue.async { item.wait() }
-        #expect(eventually { scheduler.dump().workers.contains { $0.waitsFor == "for a group" } })
+        #expect(eventually { scheduler.dump().workers.contains { $0.waitsFor == "for a work item" } })
         pass(.milliseconds(400))  // a part began after 300 ms
-        let activity = try #require(scheduler.dump().workers.first { $0.waitsFor == "for a group" }).activity
+        let activity = try #require(scheduler.dump().workers.first { $0.waitsFor == "for a work item" }).activity
         guard case .blocks(_, let time) = activity else {
             Issue.record("\(activity)")
             return

@@ -276,7 +276,7 @@ public final class TaskGroup: TaskGroupMember {
     /// - Cost: A load if every task has finished; otherwise a sleep in the kernel for each group.
     @available(*, noasync, message: "it blocks the thread: write await group.finished()")
     public func waitUntilFinished() {
-        unfinished.wait()
+        _ = unfinished.wait(overriding: nil, nil, as: "for a task group")
         for group in groups { group.waitUntilFinished() }
     }
 

@@ -40,10 +40,13 @@ final class QueueTasks: TaskRegistry {
     /// The number of forks between the program's start and the process that created this object.
     private let generation: UInt64
     private static let forks = Atomic<UInt64>(0)
+    /// The address of the engine's queue, for dumps.
+    private let engineQueue: UInt
     private static let isCounting = pthread_atfork(nil, nil, { QueueTasks.forks.add(1, ordering: .relaxed) }) == 0
 
     /// - Parameter parent: The object of the parent process, whose settings are copied.
-    private init(like parent: QueueTasks?) {
+    private init(like parent: QueueTasks?, of queue: TaskQueue) {
+        engineQueue = queue.engineQueue
         _ = QueueTasks.isCounting
         generation = QueueTasks.forks.load(ordering: .relaxed)
         let address = parent?.listener.load(ordering: .acquiring) ?? 0
@@ -52,6 +55,8 @@ final class QueueTasks: TaskRegistry {
             UnsafeRawPointer(bitPattern: address).map { unsafe Unmanaged<Listener>.fromOpaque($0).takeUnretainedValue() })
         isTiming = Atomic(parent?.timesTasks ?? false)
     }
+
+    deinit { TaskQueue.forgetRegistry(of: engineQueue) }
 
     /// Calls `body` with the tasks of a queue. It does not change a reference count, which all threads would contend
     /// for.
@@ -78,10 +83,13 @@ final class QueueTasks: TaskRegistry {
     /// - Parameter old: The address of the parent process's object, which is left unchanged; 0 if there is none.
     private static func make(for queue: TaskQueue, inPlaceOf old: UInt) -> Unmanaged<QueueTasks> {
         let parent = unsafe UnsafeRawPointer(bitPattern: old).map { unsafe at($0).takeUnretainedValue() }
-        let mine = unsafe Unmanaged.passRetained(QueueTasks(like: parent))
+        let mine = unsafe Unmanaged.passRetained(QueueTasks(like: parent, of: queue))
         let (stored, found) = unsafe queue.taskStorage.compareExchange(
             expected: old, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
-        guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else { return unsafe mine }
+        guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else {
+            unsafe mine._withUnsafeGuaranteedRef { TaskQueue.note($0, of: $0.engineQueue) }
+            return unsafe mine
+        }
         unsafe mine.release()
         return unsafe at(found)
     }
@@ -219,13 +227,21 @@ final class QueueTasks: TaskRegistry {
 
     func ofThisProcess(for queue: TaskQueue) -> any TaskRegistry { QueueTasks.of(queue) }
 
-    var parkedCount: Int {
-        all.count { task in
-            if task.hasMoved(from: self) { return false }
+    var parked: ParkedTasks {
+        var parked = ParkedTasks()
+        for task in all where !task.hasMoved(from: self) {
             let standing = task.standing
-            guard standing.phase == .executing else { return standing.phase == .pending }
-            return !standing.isInBody || task.extras?.locked { $0.bodyIsElsewhere } ?? false
+            if standing.phase == .pending {
+                parked.waiting += 1
+            } else if standing.phase == .executing {
+                if task.extras?.locked({ $0.bodyIsElsewhere }) ?? false {
+                    parked.elsewhere += 1
+                } else if !standing.isInBody {
+                    parked.unfinished += 1
+                }
+            }
         }
+        return parked
     }
 
     var isEmpty: Bool { registry.isEmpty }
@@ -252,7 +268,7 @@ final class QueueTasks: TaskRegistry {
         let group = WaitGroup()
         group.enter()
         whenEmpty { group.leave() }
-        group.wait()
+        _ = group.wait(overriding: nil, nil, as: "for the tasks of a queue")
     }
 
     func becameEmpty() async {

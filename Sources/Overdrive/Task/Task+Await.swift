@@ -109,7 +109,7 @@ extension Task {
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
-        isFinished ? .success : completionGroup().wait(overriding: assignedQueue, qos, timeout: timeout)
+        isFinished ? .success : completionGroup().wait(overriding: assignedQueue, qos, timeout: timeout, as: "for a task")
     }
 
     /// Blocks until the task has finished, and returns its value.
@@ -155,7 +155,7 @@ extension AnyTask {
                     + "Wait in an onCompletion handler, or on another thread.")
         }
         remindIfForgotten()
-        _ = completionGroup().wait(overriding: assignedQueue, qos)
+        _ = completionGroup().wait(overriding: assignedQueue, qos, as: "for a task")
     }
 
     /// Warns after 5 seconds if no thread has added or started the task that a thread waits for.

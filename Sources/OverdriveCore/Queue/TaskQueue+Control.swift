@@ -112,8 +112,8 @@ extension TaskQueue {
     /// The number of submitted closures that have not finished; a hint while other threads submit.
     public var pendingTaskCount: Int {
         switch route {
-        case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskRegistry?.parkedCount ?? 0)
-        case .dispatch(let route): unsafe Int(od_group_pending(route.pending.handle)) + (taskRegistry?.parkedCount ?? 0)
+        case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskRegistry?.parked.count ?? 0)
+        case .dispatch(let route): unsafe Int(od_group_pending(route.pending.handle)) + (taskRegistry?.parked.count ?? 0)
         }
     }
 

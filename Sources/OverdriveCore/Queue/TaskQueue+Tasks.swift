@@ -4,11 +4,24 @@
 internal import CScheduler
 internal import Synchronization
 
+/// The tasks of a queue that the engine does not count.
+package struct ParkedTasks {
+    /// Tasks that wait for dependencies, conditions or their next attempt.
+    package var waiting = 0
+    /// Tasks whose bodies have returned without an outcome.
+    package var unfinished = 0
+    /// Tasks whose bodies continue outside of the queue's closures: asynchronous bodies, and blocks.
+    package var elsewhere = 0
+
+    package init() {}
+
+    package var count: Int { waiting + unfinished + elsewhere }
+}
+
 /// The operations of a queue's task registry, which `Overdrive` implements.
 package protocol TaskRegistry: AnyObject, Sendable {
-    /// The number of tasks that the engine does not count. These wait for dependencies or for an external finish, or
-    /// their asynchronous bodies are suspended.
-    var parkedCount: Int { get }
+    /// The numbers of tasks that the engine does not count.
+    var parked: ParkedTasks { get }
 
     /// Whether all added tasks have finished.
     var isEmpty: Bool { get }
@@ -130,6 +143,35 @@ extension TaskQueue {
         unsafe Specifics.of(queue)?.endTracking()
         unsafe od_queue_activate(queue)
         while unsafe od_queue_is_suspended(queue) { unsafe od_queue_resume(queue) }
+    }
+
+    /// The address of the engine's queue, or 0 for a dispatch queue.
+    package var engineQueue: UInt {
+        if case .engine(let queue, _) = route { UInt(bitPattern: queue) } else { 0 }
+    }
+
+    private struct Entry {
+        weak var registry: (any TaskRegistry)?
+    }
+
+    /// The registries of the process by their queues, for dumps.
+    private static let registries = Locked<[UInt: Entry]>([:])
+
+    /// Adds the registry of a queue that has its first task.
+    package static func note(_ registry: any TaskRegistry, of queue: UInt) {
+        guard queue != 0 else { return }
+        registries.withLock(orAnew: [:]) { $0[queue] = Entry(registry: registry) }
+    }
+
+    /// Removes a registry that is being released, unless the queue's memory serves another queue by now.
+    package static func forgetRegistry(of queue: UInt) {
+        registries.withLock(orAnew: [:]) { if $0[queue]?.registry == nil { $0[queue] = nil } }
+    }
+
+    /// The parked tasks of all queues that have some, by ``engineQueue``.
+    static var parkedTasks: [UInt: ParkedTasks] {
+        let all = registries.withLock(orAnew: [:]) { $0.compactMapValues(\.registry) }
+        return all.mapValues(\.parked).filter { $0.value.count > 0 }
     }
 
     /// The task registry, or nil if the queue has had no tasks.

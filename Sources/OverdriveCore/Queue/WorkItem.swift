@@ -164,7 +164,7 @@ public final class WorkItem: Sendable {
     @available(*, noasync, message: "it blocks the thread: write await wait()")
     public func wait() {
         checkIsOutside("wait()")
-        _ = ended.wait(overridingWeak: { servedBy }, qos)
+        _ = ended.wait(overridingWeak: { servedBy }, qos, as: "for a work item")
     }
 
     /// Waits until the item has finished, or until `timeout` has passed.
@@ -177,7 +177,7 @@ public final class WorkItem: Sendable {
     /// - Cost: As of `wait()`.
     @available(*, noasync, message: "it blocks the thread: write await wait(timeout:)")
     public func wait(timeout: Duration) -> WaitResult {
-        ended.wait(overridingWeak: { servedBy }, qos, timeout: timeout)
+        ended.wait(overridingWeak: { servedBy }, qos, timeout: timeout, as: "for a work item")
     }
 
     /// Waits until the item has finished, or until `deadline`.

@@ -11,6 +11,7 @@ extension Scheduler {
     ///     //   worker 0 (thread 4711): runs "tiles" for 2.31 s, 3 waiting
     ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
     ///     //   queue "tiles" (serial, default): 11 pending, 1 running
+    ///     //   queue "io" (concurrent, default): 0 pending, 2 tasks wait for dependencies or conditions
     ///
     /// If a closure waits for one that also waits, a line shows the whole chain. If closures wait for each other in a
     /// circle, another line names the deadlock:
@@ -56,7 +57,7 @@ extension Scheduler {
             public let waiting: Int
         }
 
-        /// The state of one queue that has pending closures, or is suspended.
+        /// The state of one queue that has pending closures or tasks, or is suspended.
         public struct Queue: Sendable, Hashable {
             /// The queue's label.
             public let label: String
@@ -72,6 +73,12 @@ extension Scheduler {
             public let pending: Int
             /// The number of these closures that have started.
             public let running: Int
+            /// The number of tasks that wait for dependencies, conditions or their next attempt.
+            public let waitingTasks: Int
+            /// The number of tasks whose bodies have returned without a call of `finish(with:)`.
+            public let unfinishedTasks: Int
+            /// The number of tasks whose asynchronous bodies run or are suspended. Each takes a slot of a limited queue.
+            public let asynchronousTasks: Int
             /// The ID of the queue.
             let id: UInt
         }
@@ -80,9 +87,9 @@ extension Scheduler {
         public let name: String
         /// The workers whose threads exist.
         public let workers: [Worker]
-        /// The queues with pending closures or a suspension, at most 1,000 of them.
+        /// The queues with pending closures or tasks or a suspension, at most 1,000 of them.
         public let queues: [Queue]
-        /// The number of queues with pending closures or a suspension.
+        /// The number of queues with pending closures or tasks or a suspension.
         public let queueCount: Int
         /// The number of closures from external threads that no worker has taken yet.
         public let waiting: Int
@@ -103,7 +110,8 @@ extension Scheduler {
     /// - Returns: The states at the time of the reads; no worker is stopped.
     /// - Ordering: Workers and queues are read one after another, so the snapshot has no single moment.
     /// - Threading: Any thread, including closures and diagnosis threads that a signal wakes; not signal handlers.
-    /// - Cost: Some microseconds for each worker, and for each queue up to the maximum that ever existed at once.
+    /// - Cost: Some microseconds for each worker, for each unfinished task, and for each queue up to the maximum that ever
+    ///   existed at once.
     public func dump() -> Dump {
         let (queues, queueCount) = reportedQueues()
         let workers = reportedWorkers()
@@ -131,7 +139,16 @@ extension Scheduler {
             all = unsafe Int(od_pool_report_queues(handle, room.baseAddress, Int32(room.count)))
             count = min(all, most)
         }
-        return (reports.map(Dump.Queue.init), all)
+        var parked = TaskQueue.parkedTasks
+        var queues = reports.map { Dump.Queue($0, parked.removeValue(forKey: UInt($0.id)) ?? ParkedTasks()) }
+        // Queues with tasks alone are not among the reports.
+        for (id, tasks) in parked where all <= most {
+            var report = od_queue_report()
+            guard unsafe od_pool_report_queue(handle, id, &report) else { continue }
+            queues.append(Dump.Queue(report, tasks))
+            all += 1
+        }
+        return (queues, all)
     }
 }
 
@@ -190,7 +207,8 @@ extension Scheduler.Dump.Worker {
 }
 
 extension Scheduler.Dump.Queue {
-    init(_ report: od_queue_report) {
+    fileprivate init(_ report: od_queue_report, _ tasks: ParkedTasks) {
+        (waitingTasks, unfinishedTasks, asynchronousTasks) = (tasks.waiting, tasks.unfinished, tasks.elsewhere)
         id = UInt(report.id)
         label = string(of: report.label)
         qos = TaskQueue.QoS(rawValue: Int32(report.band.rawValue)) ?? .default
@@ -210,8 +228,14 @@ extension Scheduler.Dump.Queue {
             case let limit: "\(limit) at a time"
             }
         let state = (isSuspended ? ", suspended" : "") + (isActive ? "" : ", inactive")
+        func counted(_ tasks: Int, _ doing: String, _ doingAll: String) -> String {
+            tasks == 0 ? "" : tasks == 1 ? ", 1 task \(doing)" : ", \(tasks) tasks \(doingAll)"
+        }
         return "  queue \"\(label)\" (\(width), \(qos)\(state)): \(pending) pending"
             + (running > 0 ? ", \(running) running" : "")
+            + counted(waitingTasks, "waits for dependencies or conditions", "wait for dependencies or conditions")
+            + counted(unfinishedTasks, "waits for finish(with:)", "wait for finish(with:)")
+            + counted(asynchronousTasks, "is in its async body", "are in their async bodies")
     }
 }
 
@@ -255,6 +279,6 @@ private func seconds(_ time: Duration) -> String {
 }
 
 /// Returns the text of a label, which the engine stores as a zero-terminated byte array.
-private func string<Label>(of label: Label) -> String {
+func string<Label>(of label: Label) -> String {
     unsafe withUnsafeBytes(of: label) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

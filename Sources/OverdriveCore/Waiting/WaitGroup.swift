@@ -87,22 +87,25 @@ internal import CScheduler
 
     /// Waits for a group that was entered manually for work on `queue` in `qos`, and raises that work to the waiter's
     /// quality of service.
+    ///
+    /// - Parameter what: The kind of wait, for dumps.
     package func wait(
-        overriding queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+        overriding queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil, as what: StaticString = "for a group"
     ) -> WaitResult {
         let limit = timeout?.nanoseconds ?? .max
+        let name = unsafe UnsafeRawPointer(what.utf8Start).assumingMemoryBound(to: CChar.self)
         return withExtendedLifetime(queue) {
             guard case .engine(let engine, _) = queue?.route else {
-                return unsafe od_group_wait(handle, limit) ? .success : .timedOut
+                return unsafe od_group_wait_as(handle, nil, -1, limit, name) ? .success : .timedOut
             }
-            return unsafe od_group_wait_for(handle, engine, qos?.rawValue ?? -1, limit) ? .success : .timedOut
+            return unsafe od_group_wait_as(handle, engine, qos?.rawValue ?? -1, limit, name) ? .success : .timedOut
         }
     }
 
-    /// Waits like ``wait(overriding:_:timeout:)`` for a queue that the caller must not retain for long. The wait is
+    /// Waits like ``wait(overriding:_:timeout:as:)`` for a queue that the caller must not retain for long. The wait is
     /// divided into parts of 20 ms to 1 s, and `queue` is called again for each part.
     func wait(
-        overridingWeak queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+        overridingWeak queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil, as what: StaticString = "for a group"
     ) -> WaitResult {
         let began = ContinuousClock.now
         var part = Duration.milliseconds(20)
@@ -110,13 +113,13 @@ internal import CScheduler
         defer { if says { od_blocking_end() } }
         while let queue = queue() {
             let left = timeout.map { $0 - began.duration(to: .now) }
-            if let left, left <= part { return wait(overriding: queue, qos, timeout: left) }
-            if wait(overriding: queue, qos, timeout: part) == .success { return .success }
+            if let left, left <= part { return wait(overriding: queue, qos, timeout: left, as: what) }
+            if wait(overriding: queue, qos, timeout: part, as: what) == .success { return .success }
             if !says { od_blocking_begin() } // all parts are one wait in a dump
             says = true
             part = min(part * 2, .seconds(1))
         }
-        return wait(overriding: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
+        return wait(overriding: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) }, as: what)
     }
 
     /// Waits until the group is empty, or until `deadline`.
