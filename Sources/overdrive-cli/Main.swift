@@ -27,6 +27,7 @@ struct OverdriveCommand: ParsableCommand {
             PreloadCommand.self,
             TraceCommand.self,
             TopCommand.self,
+            DumpCommand.self,
             AdoptCommand.self,
         ]
     )

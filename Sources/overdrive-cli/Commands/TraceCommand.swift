@@ -25,9 +25,11 @@ struct TraceRecordCommand: ParsableCommand {
         commandName: "record",
         abstract: "Runs a program and records its trace.",
         discussion: """
-            The program inherits OVERDRIVE_TRACE.
+            The program inherits OVERDRIVE_TRACE. With --pid, a process that was started with OVERDRIVE_TOP=1 writes the file, \
+            until the limit or Ctrl-C.
 
-            EXIT CODES: the program's; 64 wrong usage; 71 the program cannot be started.
+            EXIT CODES: the program's; 64 wrong usage; 71 the program cannot be started. With --pid: 0 written; 66 no such \
+            process, no page, or another user's; 74 the process could not write the file.
             """
     )
 
@@ -37,13 +39,17 @@ struct TraceRecordCommand: ParsableCommand {
             "The new file. FILE:10s or FILE:64M ends the trace there; %p is the process number.", valueName: "file"))
     var output: PathArgument
 
+    @Option(help: ArgumentHelp("The number of a running process to trace.", valueName: "pid"))
+    var pid: Int32?
+
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "program"))
     var words: [PathArgument] = []
 
     func validate() throws {
-        guard !words.isEmpty, !output.bytes.isEmpty else {
-            throw ValidationError("trace needs a program after --: overdrive trace -o FILE -- program argument…")
+        guard words.isEmpty == (pid != nil), !output.bytes.isEmpty else {
+            throw ValidationError("trace needs a program after --, or --pid: overdrive trace -o FILE -- program argument…")
         }
+        if let pid, pid < 1 { throw ValidationError("the number of a process is at least 1 (\(pid)); name one that runs") }
     }
 
     func run() throws {
@@ -52,6 +58,10 @@ struct TraceRecordCommand: ParsableCommand {
         defer { free(folder) }
         let before = folder.map { UnsafeRawBufferPointer(start: $0, count: strlen($0)) + [.slash] } ?? []
         let file = Bytes(before) + output.bytes
+        if let pid {
+            try RemoteTrace.record(process: pid, file: file)
+            return
+        }
         _ = file.withCString { setenv("OVERDRIVE_TRACE", $0, 1) }
         StandardError.say(Launch.replace(by: words.map(\.bytes)))
         throw ExitCode(ExitStatus.system.rawValue)

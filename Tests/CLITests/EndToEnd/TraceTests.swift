@@ -166,5 +166,47 @@ struct TraceTests {
         try Command.overdrive(["trace", "-o", "/tmp/t"]).run().expectRefusal(64, saying: "after --")
         try Command.overdrive(["trace", "-o", "/tmp/t", "--", "/nowhere/p"]).run().expectRefusal(71, saying: "/nowhere/p")
     }
+
+    @Test("of a running process is written until its limit, or until a signal ends the command")
+    func runningProcess() throws {
+        let tree = try TemporaryTree(), limited = tree.path + "/limited", ended = tree.path + "/ended-%p"
+        var command = Command.overdrive(["run", "-j2", "sleep", ":::"] + Array(repeating: "0.1", count: 1_000))
+        command.environment = ["OVERDRIVE_TOP=1"]
+        let running = try command.start()
+        defer {
+            running.send(SIGTERM)
+            _ = try? running.wait()
+        }
+        let process = "\(running.process)"
+        for _ in 0..<50 where try Command.overdrive(["top", process, "--json"]).run().status != 0 { usleep(100_000) }
+        let first = try Command.overdrive(["trace", "--pid", process, "-o", limited + ":1s"]).run()
+        #expect(first.status == 0 && first.seconds > 0.9, "\(first)")
+        #expect(try report(of: limited).text.contains("process \(process)"))
+        try Command.overdrive(["trace", "--pid", process, "-o", limited + ":1s"]).run().expectRefusal(74, saying: "cannot create the file")
+
+        let second = try Command.overdrive(["trace", "--pid", process, "-o", ended]).start()
+        let path = tree.path + "/ended-" + process
+        for _ in 0..<100 where access(path, F_OK) != 0 { usleep(50_000) }
+        try Command.overdrive(["trace", "--pid", process, "-o", limited + "2"]).run().expectRefusal(66, saying: "another command traces the process")
+        usleep(500_000)  // the program has written some events
+        second.send(SIGINT)
+        let outcome = try second.wait()
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(try report(of: path).text.contains("process \(process)"))
+    }
+
+    @Test("of a process that publishes no page, or of none, is refused")
+    func noProcess() throws {
+        let sleeper = try Command("sleep", ["60"]).start()
+        defer {
+            sleeper.send(SIGKILL)
+            _ = try? sleeper.wait()
+        }
+        let process = "\(sleeper.process)"
+        try Command.overdrive(["trace", "--pid", process, "-o", "/tmp/t"]).run().expectRefusal(66, saying: "publishes no page (\(process)). Start it with OVERDRIVE_TOP=1.")
+        try Command.overdrive(["trace", "--pid", "2147483632", "-o", "/tmp/t"]).run().expectRefusal(66, saying: "no process has this number")
+        try Command.overdrive(["trace", "--pid", "0", "-o", "/tmp/t"]).run().expectRefusal(64, saying: "at least 1")
+        try Command.overdrive(["trace", "--pid", process, "-o", "/tmp/t", "--", "true"]).run().expectRefusal(64, saying: "or --pid")
+    }
 }
 #endif

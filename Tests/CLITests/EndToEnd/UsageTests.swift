@@ -35,7 +35,7 @@ struct UsageTests {
             ["trace"], ["trace", "-o", "/nowhere/t"], ["trace", "report"],
             ["trace", "report", "/nowhere/t", "--json", "--html", "/nowhere/p"], ["trace", "convert"],
             ["trace", "convert", "/nowhere/t", "-o", "/nowhere/u", "--format", "csv"],
-            ["top"], ["top", "1", "extra"],
+            ["top"], ["top", "1", "extra"], ["dump"], ["dump", "1", "extra"], ["dump", "0"],
             ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
             ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
