@@ -61,7 +61,7 @@ od_trace_remote *od_trace_remote_start(int process, const char *value, char *mes
 /* Asks for the trace's end. The file is complete at OD_TRACE_REMOTE_ENDED. */
 void od_trace_remote_stop(od_trace_remote *remote);
 
-/* Returns the state of the last request. The process answers within a renewal of its page. `message` has a sentence if the
+/* Returns the state of the last request. The process looks for requests five times a second. `message` has a sentence if the
  * request is refused or the process has ended. */
 od_trace_remote_status od_trace_remote_look(od_trace_remote *remote, od_trace_report *report, char *message, size_t capacity);
 

@@ -1,6 +1,6 @@
 /* control.h — the second page of a process that publishes one: a command asks for a trace there.
  *
- * The page's thread (page.h) looks here at each renewal, so a request takes up to a renewal. A request and an answer are
+ * The page's thread (page.h) looks here five times a second. A request and an answer are
  * words under a sequence lock each (page_words.h). The command holds a lock on the page's file. If the command ends, the
  * kernel releases that lock, and the trace ends.
  *

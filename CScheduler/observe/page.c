@@ -43,16 +43,31 @@ static void free_page(void)
     page = NULL;
 }
 
+static bool ends(void)
+{
+    return odi_load_relaxed(&ending); /* relaxed: a hint; the futex compares it */
+}
+
+/* A rest may be long on a busy machine, but a request is answered within an interval. */
+static void rest_until(int64_t until)
+{
+    while (!ends() && odi_clock_now() < until) {
+        int64_t next = odi_clock_after(INTERVAL_NS);
+
+        (void)odi_futex_wait(&ending, 0, next < until ? next : until);
+        odi_control_look();
+    }
+}
+
 static void publish(void *unused)
 {
     (void)unused;
-    while (!odi_load_relaxed(&ending)) { /* relaxed: a hint; the futex compares it */
+    while (!ends()) {
         int64_t begun = odi_clock_now();
 
         take_snapshot();
-        odi_control_look();
         int64_t rest = REST_SHARE * (odi_clock_now() - begun);
-        (void)odi_futex_wait(&ending, 0, odi_clock_after(rest > INTERVAL_NS ? rest : INTERVAL_NS));
+        rest_until(odi_clock_after(rest > INTERVAL_NS ? rest : INTERVAL_NS));
     }
     pthread_mutex_lock(&lock);
     free_page();
