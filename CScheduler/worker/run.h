@@ -60,10 +60,6 @@ odi_start odi_worker_begin_within(odi_worker *worker, odi_record *record, uint32
 /* Ends odi_worker_begin_within: the running job has no record again. */
 void odi_worker_end_within(odi_worker *worker);
 
-/* Has od_next_task return a task of the run's record, which the running job submits. Returns false if the
- * record is not that of the run, or has flags. Owner only. */
-bool odi_worker_put_next(odi_worker *worker, odi_record *record, void *task);
-
 /* Adds reserved counts for future submissions to the job count of the run's record. Returns false if the
  * record has flags. Owner only. */
 bool odi_worker_reserve_counts(odi_worker *worker);

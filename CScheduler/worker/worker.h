@@ -150,6 +150,10 @@ void odi_worker_main(void *worker);
  * `queue` its queue or NULL, for reports. */
 void odi_blocking_begin(const char *what, void *queue);
 
+/* Has od_next_task return a task of the current run's record, which the running job submits. Returns false if the
+ * record is not that of the run, or has flags. Owner only. */
+bool odi_worker_put_next(odi_worker *worker, odi_record *record, void *task);
+
 /* Discards the worker's remaining jobs after a stop has counted them. Owner only. */
 void odi_worker_discard_own(odi_worker *worker);
 
