@@ -527,7 +527,7 @@ static void suspend_in_between(od_queue *queue)
 ON_ONE(a_suspension_holds_a_task_that_was_to_run_next)
 {
     chain_tasks(queue, 20, suspend_in_between);
-    assert_comes_true(od_queue_pending(queue) == 1);
+    assert_comes_true(od_queue_is_suspended(queue) && od_queue_pending(queue) == 1);
     assert_tasks(1, 0);
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
