@@ -31,12 +31,13 @@ void features_close(void)
     }
 }
 
-/* Who waits for one closure for ever is not in a program whose stop may discard that. */
+/* Who waits for one closure, a branch or a child for ever is not in a program whose stop may discard that. */
 static bool is_of_a_stop(int it) { return it == STOPPED || it == STOPPED_IN_TIME; }
+static bool is_without_a_stop(int it) { return it == HAND_SHAKEN || it == BRANCHED || it == PROCESS_FORKED; }
 
 static bool may_meet(int one, int other)
 {
-    if ((one == HAND_SHAKEN && is_of_a_stop(other)) || (other == HAND_SHAKEN && is_of_a_stop(one)))
+    if ((is_without_a_stop(one) && is_of_a_stop(other)) || (is_without_a_stop(other) && is_of_a_stop(one)))
         return false;
     return one == other || features[one].family == 0 || features[one].family != features[other].family;
 }
