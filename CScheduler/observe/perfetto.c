@@ -84,9 +84,10 @@ static inline unsigned char *open_message(unsigned char *at, uint32_t field, siz
 static inline void close_message(unsigned char *start, const unsigned char *end, size_t size_bytes)
 {
     size_t size = (size_t)(end - start);
+    unsigned char *at = start - size_bytes;
 
     for (size_t i = 0; i < size_bytes; i++)
-        start[i - size_bytes] = (unsigned char)(size >> 7 * i & 0x7f) | (i + 1 < size_bytes ? 0x80 : 0);
+        at[i] = (unsigned char)(size >> 7 * i & 0x7f) | (i + 1 < size_bytes ? 0x80 : 0);
 }
 
 /* Room for the next packet. */
