@@ -196,7 +196,7 @@ internal import CScheduler
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         let file = unsafe step.file.map { unsafe String(cString: $0) }
-        return unsafe (label, file.map { unsafe "\($0):\(step.line)" } ?? "")
+        return (label, file.map { unsafe "\($0):\(step.line)" } ?? "")
     }
 
     // MARK: - Inside a run
