@@ -121,13 +121,13 @@ bool odi_page_publish(char *message, size_t capacity)
 bool odi_page_end(void)
 {
     pthread_mutex_lock(&lock);
-    bool ends = page != NULL && !odi_load_relaxed(&ending); /* relaxed, both: the kernel compares it */
+    bool was_published = page != NULL && !odi_load_relaxed(&ending); /* relaxed, both: the kernel compares it */
     odi_store_relaxed(&ending, 1);
     odi_futex_wake(&ending, 1);
-    while (ends && page != NULL && odi_load_relaxed(&ending)) /* relaxed: written under the lock */
+    while (was_published && page != NULL && odi_load_relaxed(&ending)) /* relaxed: written under the lock */
         pthread_cond_wait(&ended, &lock);
     pthread_mutex_unlock(&lock);
-    return ends;
+    return was_published;
 }
 
 __attribute__((destructor)) static void end_at_exit(void)

@@ -489,7 +489,7 @@ static void pin(od_control *control)
     if (control->cpu < 0)
         control->cpu = sched_getcpu();
     if (control->cpu >= 0 && control->cpu < CPU_SETSIZE) {
-        CPU_SET(control->cpu, &cpus);
+        CPU_SET((size_t)control->cpu, &cpus);
         (void)sched_setaffinity(0, sizeof cpus, &cpus);
     }
 }

@@ -166,8 +166,10 @@ static od_control *make(const od_control_options *options, void (*body)(void *),
     od_control *control = calloc(1, sizeof *control);
     pthread_condattr_t attributes;
 
-    if (control == NULL)
+    if (control == NULL) {
         odi_trap("od_control_run: out of memory. Raise the memory limit.");
+        return NULL; /* not reached */
+    }
     pthread_mutex_init(&control->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

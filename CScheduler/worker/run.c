@@ -274,7 +274,7 @@ ODI_HOT_INLINE bool hold(odi_worker *worker, odi_record *record)
 }
 
 /* Whether no flag of `heed` concerns a job of hold(). */
-ODI_HOT_INLINE bool is_free(odi_record *record, uint32_t heed)
+ODI_HOT_INLINE bool has_no_flag(odi_record *record, uint32_t heed)
 {
     return ODI_LIKELY((odi_load_relaxed(&record->flags) & heed) == 0); /* relaxed: hold's fence precedes it */
 }
@@ -282,7 +282,7 @@ ODI_HOT_INLINE bool is_free(odi_record *record, uint32_t heed)
 /* Begins a job. Returns false if the job must not run here. */
 ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job, uint32_t heed)
 {
-    return hold(worker, record) && (is_free(record, heed) || may_start(worker, record, job));
+    return hold(worker, record) && (has_no_flag(record, heed) || may_start(worker, record, job));
 }
 
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
@@ -351,7 +351,7 @@ odi_start odi_worker_begin_within(odi_worker *worker, odi_record *record, uint32
 
     is_in_no_job(worker);
     if (ODI_LIKELY(hold(worker, record))) {
-        start = is_free(record, heed) ? ODI_STARTS : decide(worker, record);
+        start = has_no_flag(record, heed) ? ODI_STARTS : decide(worker, record);
         if (ODI_LIKELY(start == ODI_STARTS)) {
             if (odi_traces()) /* relaxed: as in trace_job */
                 odi_trace(ODI_TRACE_BEGIN, odi_record_band(record), odi_load_relaxed(&record->queue), 0);

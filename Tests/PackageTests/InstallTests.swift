@@ -11,7 +11,7 @@ struct InstallTests {
         "share/man/man1/overdrive-merge.1", "share/man/man1/overdrive-submit.1", "share/man/man1/overdrive-status.1",
         "share/man/man1/overdrive-machine.1", "share/man/man1/overdrive-bench.1", "share/man/man1/overdrive-preload.1",
         "share/man/man1/overdrive-adopt.1", "share/man/man1/overdrive-trace.1",
-        "share/man/man1/overdrive-top.1",
+        "share/man/man1/overdrive-top.1", "share/man/man1/overdrive-dump.1",
     ]
 
     private let root = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-install-\(UUID().uuidString)")

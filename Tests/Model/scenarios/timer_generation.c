@@ -43,7 +43,7 @@ bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_
     return odi_timer_queue_arm(&team->timers, timer, due_ns, now_ns) != ODI_ARM_REFUSED;
 }
 
-uint32_t odi_team_timer_site(odi_team *team) { return 0; }
+uint32_t odi_team_timer_site(odi_team *team, bool delivered) { return 0; }
 bool odi_records_reserve(void) { return true; }
 void odi_records_unreserve(void) {}
 
