@@ -31,16 +31,18 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
 static void await_place(od_queue *queue, odi_wait_node *mine)
 {
     odi_cycle_wait wait;
-    bool looks = false;
 
-    if (odi_cycle_may_hold()) {
-        looks = !odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS));
-        if (looks)
-            odi_cycle_enter_sync(&wait, queue, mine->exclusive);
+    if (!odi_cycle_may_hold()) {
+        odi_queue_await_grant(queue, mine, "in sync on");
+        return;
     }
-    odi_queue_await_grant(queue, mine, "in sync on");
-    if (looks)
+    odi_blocking_begin("in sync on", queue); /* for reports both waits are one */
+    if (!odi_queue_await_grant_until(queue, mine, "in sync on", odi_clock_after(ODI_CYCLE_LOOK_AFTER_NS))) {
+        odi_cycle_enter_sync(&wait, queue, mine->exclusive);
+        odi_queue_await_grant(queue, mine, "in sync on");
         odi_cycle_leave(&wait);
+    }
+    od_blocking_end();
 }
 
 static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
