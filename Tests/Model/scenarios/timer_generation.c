@@ -22,8 +22,16 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
+NEVER(od_queue_sync_end)
 NEVER(odi_pool_begin)
 NEVER(odi_queue_key)
+NEVER(odi_queue_make_current)
+NEVER(odi_queue_try_enter)
+NEVER(odi_record_count_slowly)
+NEVER(odi_record_drained)
+NEVER(odi_run_outside_of)
+NEVER(odi_timer_thread_begin_call)
+NEVER(odi_timer_thread_end_call)
 
 static od_pool pool;
 static od_queue queue;
@@ -44,6 +52,7 @@ bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_
 }
 
 uint32_t odi_team_timer_site(odi_team *team, bool delivered) { return 0; }
+bool odi_timer_thread_is_here(const od_pool *of) { return false; }
 bool odi_records_reserve(void) { return true; }
 void odi_records_unreserve(void) {}
 
