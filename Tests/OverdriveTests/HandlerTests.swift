@@ -213,20 +213,21 @@ struct HandlerTests {
     @Test("and blocks of tasks are released at the end, though the task is kept")
     func blocksAreReleased() {
         final class Captured: Sendable {}
-        weak var (inline, block, asynchronous): (Captured?, Captured?, Captured?)
+        weak var (inline, single, block, asynchronous): (Captured?, Captured?, Captured?, Captured?)
         let tasks: [AnyTask]
         do {
-            let (a, b, c) = (Captured(), Captured(), Captured())
-            (inline, block, asynchronous) = (a, b, c)
+            let (a, b, c, d) = (Captured(), Captured(), Captured(), Captured())
+            (inline, block, asynchronous, single) = (a, b, c, d)
             tasks = [
                 InlineTask { withExtendedLifetime(a) {} },
+                BlockTask { withExtendedLifetime(d) {} },
                 BlockTask(blocks: [{ withExtendedLifetime(b) {} }, { withExtendedLifetime(b) {} }]),
                 Task.async { withExtendedLifetime(c) {} },
             ]
         }
         for task in tasks { TaskQueue.global().add(task: task) }
         for task in tasks { task.waitUntilFinished() }
-        #expect(eventually { inline == nil && block == nil && asynchronous == nil })
+        #expect(eventually { inline == nil && single == nil && block == nil && asynchronous == nil })
         withExtendedLifetime(tasks) {}
     }
 }

@@ -12,7 +12,7 @@ extension TaskGraph {
     /// A closure that does not look at its cancellation delays the run. With `waits: false` a run leaves it behind: the
     /// node ends at the limit, and no retry follows. The run's memory stays until the closure returns. Such a closure
     /// runs like the body of `blocking`, so that a spare worker replaces its worker. An asynchronous closure must suspend: no
-    /// spare replaces its worker. On a serial or limited queue of its own, the closure keeps its place until it returns.
+    /// spare replaces its worker. If the node has a serial or limited queue, the closure keeps its permit of that queue until the closure returns.
     ///
     /// - Parameters:
     ///   - node: The node.

@@ -240,6 +240,7 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         guard bodyGoesOn else {
             if !isCancelled { blocks.first?() }
             finish(with: .value(()))
+            dropWork()  // A body that finishes its task itself has no return that would release the blocks.
             return
         }
         // The task counts against the queue's limit until the last block has returned, even if the task is cancelled
