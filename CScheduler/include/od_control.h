@@ -12,7 +12,7 @@ OD_BEGIN_DECLS
 
 typedef struct od_control od_control;
 
-/* What a thread is about to do, or has just done, at a scheduling point. */
+/* The step of a thread at a scheduling point: it begins, or has just ended. */
 typedef enum od_control_kind {
     OD_CONTROL_STARTS,
     OD_CONTROL_ENDS,

@@ -66,7 +66,7 @@ public func explore(
     return replay.site == explorer.site ? try explorer.replay(replay) : try explorer.explore()
 }
 
-/// Runs `body` under many schedules on a thread of its own, and throws the first one in which it fails.
+/// Runs `body` under many schedules on a new thread, and throws the first schedule under which it fails.
 ///
 /// The calling task suspends instead of blocking its thread. The body is synchronous: it waits with
 /// `group.wait()`, and the run decides which thread runs next.

@@ -148,6 +148,19 @@ static void assert_refused(int process, const char *part)
     assert_non_null(strstr(message, part));
 }
 
+/* Whether the process has executed the program of this name. */
+static bool is_named(pid_t process, const char *name)
+{
+    char path[64], text[64] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/comm", process);
+    FILE *file = fopen(path, "re");
+    bool read = file != NULL && fgets(text, sizeof text, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    return read && strcmp(text, name) == 0;
+}
+
 TEST(memory_without_a_scheduler_or_of_another_version_is_refused)
 {
     assert_refused(0x7ffffff0, "no process has this number");
@@ -156,7 +169,7 @@ TEST(memory_without_a_scheduler_or_of_another_version_is_refused)
         execlp("sleep", "sleep", "60", (char *)NULL);
         _exit(1);
     }
-    usleep(50000);
+    assert_comes_true(is_named(other, "sleep\n"));
     assert_refused(other, "has no scheduler");
     end_process(other);
 

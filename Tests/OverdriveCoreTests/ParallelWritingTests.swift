@@ -135,7 +135,7 @@ struct ParallelWritingTests {
     }
 
     /// Of two who asked at the same time one was given fewer: what the other just copied counted as in use.
-    @Test("WorkerLocal_reset_begins_anew_and_leaves_a_value_in_use")
+    @Test("WorkerLocal_reset_makes_new_values_and_keeps_a_value_in_use")
     func reset() {
         let hits = WorkerLocal { 0 }
         for _ in 0..<3 {

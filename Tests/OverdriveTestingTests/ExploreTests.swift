@@ -142,12 +142,17 @@ struct ExploreTests {
         #expect(thread.message.hasPrefix("calls came from threads outside the run ("))
     }
 
-    @Test("a_real_sleep_of_two_seconds_is_stuck")
+    @Test("a_wait_of_two_seconds_outside_the_engine_is_stuck")
     func stuck() throws {
-        let found = try failure { _, _ in Thread.sleep(forTimeInterval: 3) }
+        let (gate, left) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let found = try failure { _, _ in
+            gate.wait()  // a wait outside the engine, which the run does not see
+            left.signal()
+        }
         #expect(found.kind == .stuck && found.replay == "")
         #expect(found.message.hasPrefix("test has reached no scheduling point for 2 s. Use "))
-        Thread.sleep(forTimeInterval: 1.2)
+        gate.signal()
+        left.wait()
     }
 
     @Test("closures_that_never_ran_are_a_failure")

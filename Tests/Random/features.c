@@ -31,7 +31,8 @@ void features_close(void)
     }
 }
 
-/* Who waits for one closure, a branch or a child for ever is not in a program whose stop may discard that. */
+/* A stop may discard a closure. A program with a stop therefore has no wait without end for a closure, and neither
+ * branches nor children. */
 static bool is_of_a_stop(int it) { return it == STOPPED || it == STOPPED_IN_TIME; }
 static bool is_without_a_stop(int it) { return it == HAND_SHAKEN || it == BRANCHED || it == PROCESS_FORKED; }
 

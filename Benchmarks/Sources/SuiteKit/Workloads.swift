@@ -194,7 +194,7 @@ extension Workload {
             units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
         Workload(
             id: "handoff-actor", word: "handoff-actor", question: "A Swift task calls an actor whose executor is a serial queue of the contender; the median.",
-            caution: "The task is on Swift's own pool, but for the contender with its own executor. Swift Concurrency's actor has no executor of its own, so its call needs no switch.",
+            caution: "The task runs on Swift's own pool, except for `overdrive-own`. An actor of Swift Concurrency shares that pool, so its call needs no switch.",
             unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
             units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "await"),
         Workload(

@@ -15,7 +15,7 @@ struct DumpCommandTests {
             running.send(SIGTERM)
             _ = try? running.wait()
         }
-        for _ in 0..<50 where try !Command.overdrive(["dump", "\(running.process)"]).run().text.contains("worker 0") { usleep(100_000) }
+        try #require(eventually { (try? Command.overdrive(["dump", "\(running.process)"]).run().text.contains("worker 0")) == true })
         try body("\(running.process)")
     }
 
@@ -51,7 +51,8 @@ struct DumpCommandTests {
             sleeper.send(SIGKILL)
             _ = try? sleeper.wait()
         }
-        usleep(100_000)
+        let program = URL(fileURLWithPath: "/proc/\(sleeper.process)/comm")  // `sleep` once it has been executed
+        try #require(eventually { (try? String(contentsOf: program, encoding: .utf8)) == "sleep\n" })
         try Command.overdrive(["dump", "\(sleeper.process)"]).run().expectRefusal(66, saying: "dump: the process has no scheduler (\(sleeper.process)).")
         try Command.overdrive(["dump", "2147483632"]).run().expectRefusal(66, saying: "dump: no process has this number")
         try Command.overdrive(["dump", "0"]).run().expectRefusal(64, saying: "at least 1")

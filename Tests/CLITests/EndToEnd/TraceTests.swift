@@ -178,7 +178,7 @@ struct TraceTests {
             _ = try? running.wait()
         }
         let process = "\(running.process)"
-        for _ in 0..<50 where try Command.overdrive(["top", process, "--json"]).run().status != 0 { usleep(100_000) }
+        try #require(eventually { (try? Command.overdrive(["top", process, "--json"]).run().status) == 0 })
         let first = try Command.overdrive(["trace", "--pid", process, "-o", limited + ":1s"]).run()
         #expect(first.status == 0 && first.seconds > 0.9, "\(first)")
         #expect(try report(of: limited).text.contains("process \(process)"))
@@ -186,7 +186,7 @@ struct TraceTests {
 
         let second = try Command.overdrive(["trace", "--pid", process, "-o", ended]).start()
         let path = tree.path + "/ended-" + process
-        for _ in 0..<100 where access(path, F_OK) != 0 { usleep(50_000) }
+        try #require(eventually { access(path, F_OK) == 0 })
         try Command.overdrive(["trace", "--pid", process, "-o", limited + "2"]).run().expectRefusal(66, saying: "another command traces the process")
         usleep(500_000)  // the program has written some events
         second.send(SIGINT)
