@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -148,19 +149,13 @@ static bool read_blocked(uint64_t *bits, bool *ended)
     return line != NULL;
 }
 
-/* A thread that starts another thread blocks all signals for microseconds, also inside the C library. A main
- * thread that always blocks them costs each reader these naps. */
-enum { MOST_READS = 6, NAP_NS = 200000 };
+/* The C library blocks all signals, its own two included, while a thread starts a thread (microseconds) or a
+ * process (milliseconds, until the exec). It lets no program block these two. */
+enum { MOST_READS = 100, NAP_NS = 200000 };
 
-static bool seems_to_start_a_thread(uint64_t bits)
+static bool are_blocked_by_the_library(uint64_t bits)
 {
-    static const int some[] = {SIGHUP, SIGINT, SIGALRM, SIGTERM, SIGCHLD, SIGWINCH};
-
-    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
-        if (!(bits >> (some[i] - 1) & 1))
-            return false;
-    }
-    return true;
+    return (bits >> 31 & 3) == 3; /* signals 32 and 33 */
 }
 
 /* Without /proc, or a file descriptor for it, only SIGPIPE counts as blocked. */
@@ -175,13 +170,13 @@ void odi_process_blocked(sigset_t *blocked)
         return;
     }
     bool known = read_blocked(&bits, &ended);
-    for (int reads = 1; known && !ended && seems_to_start_a_thread(bits) && reads < MOST_READS; reads++) {
+    for (int reads = 1; known && !ended && are_blocked_by_the_library(bits) && reads < MOST_READS; reads++) {
         odi_clock_sleep(NAP_NS);
         known = read_blocked(&bits, &ended);
     }
     if (!known)
         (void)sigaddset(blocked, SIGPIPE);
-    if (ended) /* a finished main thread blocks what glibc blocked for its end */
+    if (ended || are_blocked_by_the_library(bits)) /* a finished main thread blocks what glibc blocked for its end */
         return;
     for (int signal = 1; signal <= 64; signal++) {
         if (bits >> (signal - 1) & 1)
@@ -262,8 +257,11 @@ static const char *in_path(const char *file, char *text, size_t size)
     for (rest = rest != NULL ? rest : "/bin:/usr/bin"; *rest != '\0'; rest += *rest == ':') {
         size_t length = strcspn(rest, ":");
 
-        snprintf(text, size, "%.*s/%s", (int)length, length > 0 ? rest : ".", file);
-        if (access(text, X_OK) == 0)
+        int written = snprintf(text, size, "%.*s/%s", (int)length, length > 0 ? rest : ".", file);
+        struct stat status;
+
+        if (written > 0 && (size_t)written < size && stat(text, &status) == 0 && S_ISREG(status.st_mode) &&
+            access(text, X_OK) == 0)
             return text;
         rest += length;
     }

@@ -390,6 +390,35 @@ TEST_UNSANITIZED(a_spawned_child_has_the_signal_mask_of_the_main_threads_childre
     assert_true(atomic_load(&it.mask_stays));
 }
 
+/* glibc's posix_spawn blocks all signals in its caller until the child has executed its program. */
+typedef struct {
+    atomic_bool came;
+    atomic_int blocked;
+} spawned_beside;
+
+static void spawn_many(void *raw)
+{
+    char *none[] = {"grep", "-q", "^SigBlk:.0000000000000000$", "/proc/self/status", NULL};
+    spawned_beside *it = raw;
+    pid_t child;
+
+    for (int i = 0; i < 40; i++)
+        atomic_fetch_add(&it->blocked, finish(posix_spawn(&child, "/bin/grep", NULL, NULL, none, environ), child) != 0);
+    atomic_store(&it->came, true);
+}
+
+TEST_UNSANITIZED(a_spawned_child_blocks_no_signal_while_the_main_thread_spawns, NULL, NULL)
+{
+    char *nothing[] = {"true", NULL};
+    spawned_beside it = {0};
+    pid_t child;
+
+    assert_int_equal(odi_thread_start(spawn_many, &it, 1 << 20, "spawns"), 0);
+    while (!atomic_load(&it.came))
+        (void)finish(posix_spawnp(&child, "true", NULL, NULL, nothing, environ), child);
+    assert_int_equal(atomic_load(&it.blocked), 0);
+}
+
 static atomic_int widest_status;
 
 static void note_widest(void *raw)
