@@ -165,10 +165,7 @@ static bool may_run_next(odi_worker *worker, uint32_t band)
         odi_load_relaxed(&worker->team->timers.overdue) || odi_load_relaxed(&worker->moves) ||
         (odi_load_relaxed(&worker->team->attention) & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING)) != 0)
         return false;
-    if (worker->nexts++ < MOST_NEXT)
-        return true;
-    worker->nexts = 0;
-    return false;
+    return worker->nexts < MOST_NEXT;
 }
 
 void od_queue_async_next_task(od_queue *queue, int32_t band, void *task)
@@ -179,9 +176,13 @@ void od_queue_async_next_task(od_queue *queue, int32_t band, void *task)
     if (worker != NULL && may_run_next(worker, key)) {
         odi_record *record = odi_queue_find_record(queue, NULL, key, NULL);
 
-        if (record != NULL && odi_worker_put_next(worker, record, task))
+        if (record != NULL && odi_worker_put_next(worker, record, task)) {
+            worker->nexts++;
             return;
+        }
     }
+    if (worker != NULL)
+        worker->nexts = 0;
     od_queue_async_due_task(queue, band, task);
 }
 

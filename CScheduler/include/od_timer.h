@@ -2,9 +2,9 @@
  *
  * When a timer is due, it is submitted to its queue like any other job. From then on the queue's order,
  * limits and suspension apply: a timer of a suspended queue waits there. A timer never runs before it is due.
- * Timers have no tick, and a pool with a million far timers sleeps. If every worker of the pool is inside a job for
- * 5 ms after a due time, a timer thread runs the call, provided that the queue lets the call begin at once. At most
- * one such call of a pool runs at a time.
+ * Timers have no tick, and a pool with a million far timers sleeps. If no worker of the pool is between two jobs when a
+ * timer is 5 ms overdue, a timer thread soon runs the call, provided that the queue lets the call begin at once. At
+ * most one such call of a pool runs at a time.
  *
  * The calls of a repeating timer never overlap. The timer is due at whole intervals after its first time,
  * however long its calls take. Intervals that pass while a call waits or runs are skipped and counted.

@@ -5,6 +5,7 @@
  */
 #include "base/invariant.h"
 #include "include/od_pool.h"
+#include "job/label.h"
 #include "observe/trace.h"
 #include "os/clock.h"
 #include "os/control.h"
@@ -21,6 +22,20 @@ static odi_forks *external_here(void)
     return forks != NULL && forks->team != NULL && forks->worker == NULL ? forks : NULL;
 }
 
+/* Moves the task that od_next_task would return to the deque, because this wait may be for it. */
+ODI_COLD static void queue_next(odi_worker *worker)
+{
+    odi_entry labelled;
+    void *task = worker->next_task;
+
+    worker->next_task = NULL;
+    if (odi_record_label(worker->next_record, odi_job_plain(od_task_run, task, 0), &labelled) &&
+        odi_worker_push(worker, odi_record_band(worker->next_record), labelled))
+        odi_team_publish(worker->team, worker->site);
+    else
+        worker->next_task = task; /* an allocation failed: the task runs after the wait */
+}
+
 void odi_blocking_begin(const char *what, void *queue)
 {
     odi_worker *worker = odi_worker_self;
@@ -32,6 +47,8 @@ void odi_blocking_begin(const char *what, void *queue)
         odi_control_note_wait(what, queue);
     if (worker == NULL)
         return;
+    if (ODI_UNLIKELY(worker->next_task != NULL))
+        queue_next(worker);
     odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: hints for reports */
     odi_store_relaxed(&worker->waits_at, queue);
     if (worker->blocking_depth++ > 0)

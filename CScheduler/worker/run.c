@@ -331,7 +331,8 @@ void *od_next_task(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (worker == NULL || worker->next_task == NULL)
+    /* A job that runs inside a wait of the job that has put the task leaves it there. */
+    if (worker == NULL || worker->next_task == NULL || odi_outsides != NULL || odi_scopes != NULL)
         return NULL;
     void *task = worker->next_task;
 

@@ -436,9 +436,9 @@ SCENE(a_notification_comes_once_from_who_finds_the_group_empty,
 static atomic_int tasks_run, tasks_discarded, jobs_run, jobs_discarded;
 
 /* A task that submits the next one as its last action. Before that action's task begins, `meddle` is called. */
-static int nexts_left, direct, longest, in_a_row;
+static atomic_int nexts_left, direct, longest, in_a_row;
 static od_queue *nexts_queue;
-static void (*meddle)(od_queue *queue);
+static void (*_Atomic meddle)(od_queue *queue);
 
 void od_task_run(void *task)
 {
@@ -448,8 +448,9 @@ void od_task_run(void *task)
         if (nexts_left > 0) {
             nexts_left--;
             od_queue_async_next_task(nexts_queue, OD_QUEUE_BAND, &tasks_run);
-            if (meddle != NULL)
-                meddle(nexts_queue);
+            void (*with)(od_queue *) = meddle;
+            if (with != NULL)
+                with(nexts_queue);
         }
         task = od_next_task();
         direct += task != NULL;
@@ -532,6 +533,46 @@ ON_ONE(a_suspension_holds_a_task_that_was_to_run_next)
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_tasks(20, 0);
+}
+
+static void wait_in_between(od_queue *queue)
+{
+    (void)queue;
+    meddle = NULL;
+    od_blocking_begin();
+    assert_comes_true(atomic_load(&tasks_run) == 2);
+    od_blocking_end();
+}
+
+ON_TWO(a_wait_hands_over_a_task_that_was_to_run_next)
+{
+    chain_tasks(queue, 2, wait_in_between);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(2, 0);
+    assert_int_equal(direct, 0);
+}
+
+static od_queue *nested_queue;
+static int direct_in_wait;
+
+static void run_another_in_between(od_queue *queue)
+{
+    (void)queue;
+    meddle = NULL;
+    od_queue_async_task(nested_queue, OD_QUEUE_BAND, &tasks_discarded); /* any other task */
+    direct_in_wait = -direct;
+    od_queue_wait(nested_queue, INT64_MAX);
+    direct_in_wait += direct;
+}
+
+ON_ONE(a_task_inside_a_wait_does_not_take_the_task_that_was_to_run_next)
+{
+    nested_queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "nested");
+    chain_tasks(queue, 2, run_another_in_between);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_tasks(2, 0);
+    assert_int_equal(direct_in_wait, 0);
+    od_queue_release(nested_queue);
 }
 
 ON_ONE(an_executors_job_is_run_or_discarded_by_a_stop)
