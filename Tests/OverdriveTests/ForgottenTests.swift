@@ -252,7 +252,6 @@ struct ForgottenTests {
         }
     }
 
-    /// Each loop that was left kept its stream, and what the stream had not handed over, until the end of the task.
     @Test("Dependents of a started task cost the same, however many there are")
     func manyDependents() {
         /// The thread's CPU time in nanoseconds for `count` dependents.
@@ -282,6 +281,7 @@ struct ForgottenTests {
         #expect(many < 9 * few, "\(few) ns for 2,000, \(many) ns for 8,000")
     }
 
+    /// Each loop that was left kept its stream, and what the stream had not handed over, until the end of the task.
     @Test("A loop over updates that is left early is kept no longer")
     func leftLoop() async throws {
         let census = Census()

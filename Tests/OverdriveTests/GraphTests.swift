@@ -31,6 +31,37 @@ struct GraphTests {
         #expect(try await fourth.value == 4)
     }
 
+    @Test("a handler of a failed dependent may wait for an earlier dependent")
+    func handlerWaitsForEarlier() {
+        for _ in 0..<20 {
+            let (failing, ran) = (Task<Int>.inline { throw Flaw() }, Counter())
+            let earlier = Task<Void>.inline { ran.add() }
+            let strict = Task<Void>.inline {}
+            earlier.add(dependency: failing)
+            strict.add(dependency: failing, requiring: .success)
+            strict.onFailure { _ in #expect(earlier.wait(timeout: .seconds(60)) == .success) }
+            let queue = TaskQueue()
+            for task in [failing, earlier, strict] as [AnyTask] { queue.add(task: task) }
+            strict.waitUntilFinished()
+            #expect(ran.count == 1)
+        }
+    }
+
+    @Test("dependents of one task run in the order in which they came, whatever they require")
+    func orderOfRequirements() {
+        let (order, queue) = (Log<String>(), TaskQueue.serial(label: "order"))
+        let first = Task<Void>.inline {}
+        let tasks = [AnyTask.DependencyRequirement.finish, .success, .finish, .success].enumerated().map { number, requirement in
+            let task = Task<Void>.inline { order.note("\(number)") }
+            task.add(dependency: first, requiring: requirement)
+            return task
+        }
+        for task in tasks { queue.add(task: task) }
+        queue.add(task: first)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(order.all == ["0", "1", "2", "3"])
+    }
+
     @Test("a dependency may be shared by many")
     func shared() async throws {
         let runs = Counter()

@@ -299,10 +299,12 @@ extension AnyTask {
         while let edge = ordered {
             ordered = edge.nextDependent
             guard edge.firesAlone, !Bounce.isInLine else {
+                // The edge may call code of the program, which may wait for an earlier dependent.
+                if let before = unsafe last.take() { unsafe AnyTask.submit(before) }
                 Bounce.run(edge)
                 continue
             }
-            guard let ready = unsafe edge.fireForReady() else { continue }
+            guard let ready = unsafe edge.fireForReady(after: &last) else { continue }
             if let before = unsafe last { unsafe AnyTask.submit(before) }
             unsafe last = unsafe ready
         }
@@ -310,12 +312,15 @@ extension AnyTask {
     }
 
     /// Takes the end of a dependency into account. Returns whether the caller must submit the task. Most ends need no
-    /// line: a submission calls no code of the program.
+    /// line: a submission calls no code of the program. If the end may call such code, `last` is submitted before.
     @inline(__always)
-    final func releaseOne() -> Bool {
+    final func releaseOne(after last: inout Unmanaged<AnyTask>?) -> Bool {
         let actions = step(.release).actions
         if actions == [.accept, .submit] { return true }
-        if actions != .accept { releaseRarely(actions) }
+        if actions != .accept {
+            if let before = unsafe last.take() { unsafe AnyTask.submit(before) }
+            releaseRarely(actions)
+        }
         return false
     }
 
@@ -328,7 +333,7 @@ extension AnyTask {
     final func dropDependencies() {
         var all = edges.withLock { $0.takeAll() }
         while let edge = all.takeFirst() {
-            if !edge.isDone { _ = edge.remove(from: self) }  // most have fired
+            if !edge.isDone { _ = edge.remove(from: self) }  // the test is inlined, because most have fired
             edge.release()
         }
     }

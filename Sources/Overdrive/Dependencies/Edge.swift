@@ -268,13 +268,15 @@ internal import Synchronization
     /// Handles the end of the dependency: decrements the dependent's count, or fails the dependent. Drops a reference to
     /// the edge.
     private func fire() {
-        guard let ready = unsafe fireForReady() else { return }
+        var none = unsafe Unmanaged<AnyTask>?.none
+        guard let ready = unsafe fireForReady(after: &none) else { return }
         unsafe AnyTask.submit(ready)
     }
 
-    /// Fires the edge. Returns the dependent, with a reference to it, if the caller must submit it.
+    /// Fires the edge. Returns the dependent, with a reference to it, if the caller must submit it. `last`: an earlier
+    /// dependent that is submitted before code of the program is called.
     @inline(__always)
-    func fireForReady() -> Unmanaged<AnyTask>? {
+    func fireForReady(after last: inout Unmanaged<AnyTask>?) -> Unmanaged<AnyTask>? {
         guard change(.linked, to: .fired), let dependent = unsafe movedDependent() else {
             release()
             return nil
@@ -282,7 +284,7 @@ internal import Synchronization
         let isReady = unsafe dependent._withUnsafeGuaranteedRef { dependent in
             if requirement == .success { require(of: dependent) }
             release()
-            return dependent.releaseOne()
+            return unsafe dependent.releaseOne(after: &last)
         }
         if isReady { return unsafe dependent }
         unsafe dependent.release()

@@ -123,11 +123,12 @@ extension AnyTask {
         }
         if lazyExtras.isSet { leaveChosenQueue() }
         let standing = standing
-        let next = standing.hasDependents ? unsafe takeLastDependent() : nil
-        // Before the next task, because this may run deinitialisers of the program.
+        var next = standing.hasDependents ? unsafe takeLastDependent() : nil
+        let runsNext = unsafe isLast && isJob
+        if !runsNext, let ready = unsafe next.take() { unsafe AnyTask.submit(ready) }
+        // Before `submitNext`, because this may run deinitialisers of the program.
         if standing.hasDependencies { dropDependencies() }
-        guard let next = unsafe next else { return }
-        if isLast, unsafe isJob { unsafe AnyTask.submitNext(next) } else { unsafe AnyTask.submit(next) }
+        if let next = unsafe next { unsafe AnyTask.submitNext(next) }
     }
 
     /// Publishes a failure; this thread has settled the outcome.

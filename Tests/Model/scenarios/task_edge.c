@@ -7,8 +7,8 @@
  * The counts of references are here as they are there, so that a late access is one to freed memory. The edge lies in
  * its dependent: its memory goes with the last reference to the dependent, or with the hold of who removed the edge.
  *
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 64bcf137
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fireForReady af23cd52
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 8fbc91f9
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fireForReady b5ef7c40
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 720fe26b
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 651ee999
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 944179e4
@@ -16,7 +16,7 @@
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 7b9e820e
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 9fa22758
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 557464e9
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release e7790086
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release df3b23b0
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:retakeDependents 6b482968
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remaining eec35818
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:noteRemovedDependent 1224d703

@@ -12,7 +12,7 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publishOutcome 402d8131
- * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing ae06c3bf
+ * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:endPublishing 0eec89ee
  * transcribes: Sources/Overdrive/Task/AnyTask+Queues.swift:enqueue 3a002720
  * transcribes: Sources/Overdrive/Task/AnyTask+End.swift:publish 6ae4bc4a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7c53a3d3
