@@ -770,6 +770,21 @@ extension DropIn {
             #expect(queue.name == queue.name && queue.name != OperationQueue().name)
         }
 
+        @Test("a chain of 200,000 operations is freed without recursion")
+        func longChain() {
+            weak var first: Operation?
+            do {
+                var last = Operation()
+                first = last
+                for _ in 0..<200_000 {
+                    let next = Operation()
+                    next.addDependency(last)
+                    last = next
+                }
+            }
+            #expect(first == nil)
+        }
+
         @Test("priorities, dependencies and barriers of 50,000 operations cost no time that grows with their square")
         func notQuadratic() {
             let count = 50_000

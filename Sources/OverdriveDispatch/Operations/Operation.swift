@@ -73,6 +73,25 @@ open class Operation: NSObject, @unchecked Sendable {
     /// Creates an operation. A subclass defines its work.
     public override init() {}
 
+    /// Releases the dependencies in a loop. A chain may have a million of them, and recursion would overflow the stack.
+    deinit {
+        guard !needed.isEmpty else { return }
+        var pending = needed.values.map(\.operation)
+        needed = [:]
+        while var operation = pending.popLast() {
+            guard isKnownUniquelyReferenced(&operation) else { continue }
+            pending += operation.takeDependencies().map(\.operation)
+        }
+    }
+
+    /// Takes the dependencies of an operation that only the caller references. They are released after the section.
+    private func takeDependencies() -> [Dependency] {
+        section {
+            defer { needed = [:] }
+            return Array(needed.values)
+        }
+    }
+
     // MARK: - What subclasses override
 
     /// Does the work. The operation finishes when this function returns.
