@@ -134,7 +134,6 @@ struct ParallelWritingTests {
         #expect(store.values == [[Int](repeating: 1, count: 100) + [Int](repeating: 0, count: 9_900)])
     }
 
-    /// Of two who asked at the same time one was given fewer: what the other just copied counted as in use.
     @Test("WorkerLocal_reset_makes_new_values_and_keeps_a_value_in_use")
     func reset() {
         let hits = WorkerLocal { 0 }
@@ -152,6 +151,7 @@ struct ParallelWritingTests {
         #expect(hits.values.contains(7))
     }
 
+    /// Of two who asked at the same time one was given fewer: what the other just copied counted as in use.
     @Test("WorkerLocal gives all its values to each of many who ask at the same time")
     func workerLocalReaders() {
         let store = WorkerLocal { [Int](repeating: 0, count: 256) }

@@ -12,8 +12,8 @@ package enum MarkupText {
             case ">": escaped += "&gt;"
             case "&": escaped += "&amp;"
             case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar.value < 32 ? " " : scalar)
+            case "'": escaped += "&apos;"
+            default: escaped.unicodeScalars.append(scalar.value < 32 || scalar.value & ~1 == 0xfffe ? " " : scalar)
             }
         }
         return escaped
@@ -32,7 +32,7 @@ package enum MarkupText {
             case "\n": quoted += "\\n"
             case "\t": quoted += "\\t"
             case "\r": quoted += "\\r"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+            case _ where scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value):
                 let digits = String(scalar.value, radix: 16)
                 quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: quoted.unicodeScalars.append(scalar)

@@ -63,21 +63,13 @@ extension Parallel {
     static func combined<R: Sendable>(
         _ range: Range<Int>, _ identity: R, grain: Int?, _ map: (Int) -> R, _ combine: (R, R) -> R
     ) -> R {
-        let blocks = Blocks(range, grain: grain)
-        if blocks.count == 0 { return identity }
-        // Only the thread that takes a block writes its slot.
-        nonisolated(unsafe) let sums = unsafe blocks.makePlaces(for: R.self)
-        defer { unsafe sums.deallocate() }
-        let merging = merging
-        Share(blocks.count).work { some in
-            _ = merging
-            for block in some {
+        combined(
+            Blocks(range, grain: grain), identity,
+            { block in
                 var sum = identity
-                for i in blocks[block] { sum = combine(sum, map(i)) }
-                unsafe (sums + block).initialize(to: sum)
-            }
-        }
-        return unsafe blocks.folded(sums, 0, blocks.count, combine)
+                for i in block { sum = combine(sum, map(i)) }
+                return sum
+            }, combine)
     }
 
     /// Combines a value for every chunk of a range, with the same bits on any number of workers.

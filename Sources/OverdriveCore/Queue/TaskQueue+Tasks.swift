@@ -165,7 +165,13 @@ extension TaskQueue {
 
     /// Removes a registry that is being released, unless the queue's memory serves another queue by now.
     package static func forgetRegistry(of queue: UInt) {
-        registries.withLock(orAnew: [:]) { if $0[queue]?.registry == nil { $0[queue] = nil } }
+        // The other queue's registry is released after the lock, because its deinitialiser may come here.
+        let other = registries.withLock(orAnew: [:]) { entries in
+            let other = entries[queue]?.registry
+            if other == nil { entries[queue] = nil }
+            return other
+        }
+        withExtendedLifetime(other) {}
     }
 
     /// The parked tasks of all queues that have some, by ``engineQueue``.
