@@ -256,7 +256,7 @@ public final class TaskQueue: Sendable {
     ///
     /// - Ordering: The same as for a concurrent queue, over the closures of all users.
     /// - Threading: Any thread.
-    /// - Cost: One load; the queue already exists.
+    /// - Cost: A call of the engine and a load; the queue already exists.
     public static func global(qos: QoS = .default) -> TaskQueue {
         let number = Int(qos.rawValue)
         return ControlledScope.here?.global(globalLabels[number], qos: qos) ?? globals[number]
