@@ -52,7 +52,7 @@ struct MisuseTests {
         },
         Scene(
             "a graph that is changed after it was frozen",
-            says: "TaskGraph.node: the graph is frozen (build). Build another TaskGraph."
+            says: "TaskGraph.node: the graph is frozen (build). Run the frozen graph again, or build another TaskGraph."
         ) {
             let graph = TaskGraph(name: "build")
             _ = try? graph.freeze()

@@ -161,7 +161,7 @@ internal import Synchronization
     }
 
     func check(_ call: StaticString, _ graph: Int) {
-        if isFrozen { trap("TaskGraph.\(call): the graph is frozen (\(name)). Build another TaskGraph.") }
+        if isFrozen { trap("TaskGraph.\(call): the graph is frozen (\(name)). Run the frozen graph again, or build another TaskGraph.") }
         if graph != identity {
             trap("TaskGraph.\(call): the node belongs to another graph than \(name). Pass results between graphs by hand.")
         }
