@@ -285,6 +285,7 @@ static void finish(void)
 static void write_trace(void *unused)
 {
     (void)unused;
+    odi_thread_stand_back(); /* a program that leaves no CPU free loses events rather than a third of its time */
     while (goes_on()) {
         uint32_t word = odi_load_relaxed(&call_word); /* relaxed: read before the rings */
         int64_t next = odi_clock_after(INTERVAL_NS);
@@ -323,7 +324,6 @@ static bool open_trace(const char *path, uint64_t most_bytes, char *message, siz
     }
     pthread_once(&key_made, make_key);
     clear_rings(true); /* of threads that have left since the last trace */
-    odi_thread_stand_back(); /* a program that leaves no CPU free loses events rather than a third of its time */
     bool ticks = keeps ? odi_load_relaxed(&uses_ticks) : odi_clock_ticks_are_steady(); /* relaxed: this lock's */
     odi_store_relaxed(&uses_ticks, ticks); /* relaxed, all: the trace is not wanted yet */
     odi_store_relaxed(&stopping, false);

@@ -157,6 +157,17 @@ TEST(a_trace_that_begins_and_ends_in_the_midst_of_closures_closes_what_is_open)
 
 /* ---- limits and refusals ---- */
 
+TEST(a_trace_keeps_the_priority_of_the_thread_that_starts_it)
+{
+    int before = getpriority(PRIO_PROCESS, 0); /* of this thread */
+
+    begin();
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+    (void)end();
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+    unlink(path);
+}
+
 TEST(a_file_that_exists_and_a_second_trace_are_refused)
 {
     char message[1024] = "", first[128];
