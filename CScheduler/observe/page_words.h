@@ -25,7 +25,8 @@ typedef odi_atomic(uint64_t) odi_page_word;
 /* The writer. */
 static inline void odi_page_words_write(odi_page_word *sequence, odi_page_word *words, const uint64_t *from, size_t count)
 {
-    uint64_t before = odi_load_relaxed(sequence); /* relaxed: the writer's word */
+    /* relaxed: the writer's word. An earlier writer may have been killed in a write, and has left it odd. */
+    uint64_t before = odi_load_relaxed(sequence) & ~UINT64_C(1);
 
     odi_store_relaxed(sequence, before + 1); /* relaxed: V4's fence follows */
     odi_fence_release(V4);

@@ -65,14 +65,11 @@ static bool is_sound(od_trace_remote *remote, char *message, size_t capacity)
     return false;
 }
 
-/* A command that was killed while it wrote has left an odd sequence. Lock held. */
+/* The file's lock is held, so this thread is the one writer. */
 static void ask(od_trace_remote *remote)
 {
     odi_control *control = remote->control;
-    uint64_t before = odi_load_relaxed(&control->asked); /* relaxed, both: the file's lock makes this thread the one writer */
 
-    if (before % 2 != 0)
-        odi_store_relaxed(&control->asked, before + 1);
     remote->request.number++;
     remote->asked_ns = odi_clock_now();
     odi_page_words_write(&control->asked, control->request, (const uint64_t *)&remote->request, ODI_CONTROL_REQUEST_WORDS);
@@ -99,12 +96,9 @@ od_trace_remote *od_trace_remote_start(int process, const char *value, char *mes
         return NULL;
     }
     remote->started = remote->control->started;
-    /* The number follows that of the last command, whose request stays. */
-    (void)odi_page_words_read(&remote->control->asked, remote->control->request, (uint64_t *)&remote->request,
-                              ODI_CONTROL_REQUEST_WORDS);
-    remote->request.stops = 0;
-    remote->request.most_ns = 0;
-    remote->request.most_bytes = 0;
+    /* The number follows that of the last command, which may have been killed in its write: no answer has the new number.
+     * relaxed: as in ask */
+    remote->request.number = odi_load_relaxed(&remote->control->request[0]);
     if (!odi_trace_read_value(value, process, remote->request.path, sizeof remote->request.path, &remote->request.most_ns,
                               &remote->request.most_bytes)) {
         (void)snprintf(message, capacity, "the value is no FILE, FILE:10s or FILE:64M (%s). Write a limit with its unit.", value);

@@ -166,6 +166,38 @@ TEST(a_file_that_cannot_be_created_is_refused_by_the_process)
     end_process(child);
 }
 
+/* Maps the control page of a process. */
+static odi_control *control_of(pid_t process, int *file)
+{
+    int error;
+    odi_control *control = odi_shared_open_for_writing(process, ODI_CONTROL_NAME, sizeof *control, file, &error);
+
+    assert_non_null(control);
+    return control;
+}
+
+TEST(a_request_after_a_command_that_was_killed_in_its_write_is_served)
+{
+    od_trace_report report;
+    pid_t child = traced_process();
+    int file;
+    odi_control *control = control_of(child, &file);
+
+    for (int round = 0; round < 2; round++) {
+        char path[256], value[300];
+
+        snprintf(path, sizeof path, "%s", file_named(round == 0 ? "whole" : "torn"));
+        snprintf(value, sizeof value, "%s:1K", path);
+        od_trace_remote *remote = start(child, value);
+        assert_int_equal(await(remote, true, &report), OD_TRACE_REMOTE_ENDED);
+        assert_int_equal(access(path, F_OK), 0);
+        od_trace_remote_close(remote);
+        odi_add_relaxed(&control->asked, 1); /* as a command that was killed in its write */
+    }
+    odi_shared_free(control, sizeof *control, file);
+    end_process(child);
+}
+
 static void assert_refused(int process, const char *value, const char *part)
 {
     message[0] = '\0';
