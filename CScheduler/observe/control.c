@@ -23,8 +23,8 @@ static void reply(odi_control_state state)
 /* Ends the trace, unless it has ended. The program may have begun another one since. */
 static void end_trace(void)
 {
-    if (trace != 0 && odi_trace_running(NULL) == trace)
-        (void)odi_trace_stop(NULL);
+    if (trace != 0)
+        (void)odi_trace_stop(trace, NULL);
     trace = 0;
 }
 
@@ -42,12 +42,8 @@ static void begin_trace(void)
 {
     answer = (odi_control_answer){0};
     request.path[sizeof request.path - 1] = '\0';
-    if (!odi_trace_start(request.path, request.most_ns, request.most_bytes, answer.message, sizeof answer.message)) {
-        reply(ODI_CONTROL_REFUSED);
-        return;
-    }
-    trace = odi_trace_running(NULL);
-    reply(ODI_CONTROL_WRITES);
+    bool begun = odi_trace_start(request.path, request.most_ns, request.most_bytes, &trace, answer.message, sizeof answer.message);
+    reply(begun ? ODI_CONTROL_WRITES : ODI_CONTROL_REFUSED);
 }
 
 void odi_control_look(void)

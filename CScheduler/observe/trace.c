@@ -361,7 +361,7 @@ static bool start_thread(const char *path, char *message, size_t capacity)
     return refuse(message, capacity, "no thread can be started", strerror(error), "Raise the limit of threads.");
 }
 
-bool odi_trace_start(const char *path, int64_t most_ns, uint64_t bytes, char *message, size_t capacity)
+bool odi_trace_start(const char *path, int64_t most_ns, uint64_t bytes, uint64_t *number, char *message, size_t capacity)
 {
     bool started = false;
 
@@ -372,20 +372,22 @@ bool odi_trace_start(const char *path, int64_t most_ns, uint64_t bytes, char *me
         until_ns = most_ns > 0 ? odi_clock_after(most_ns) : ODI_FOREVER;
         started = start_thread(path, message, capacity);
     }
+    if (started && number != NULL)
+        *number = traces_ended + 1;
     pthread_mutex_unlock(&control);
     return started;
 }
 
-bool odi_trace_stop(odi_trace_sums *sums)
+bool odi_trace_stop(uint64_t only, odi_trace_sums *sums)
 {
     pthread_mutex_lock(&control);
-    bool ran = running;
     uint64_t before = traces_ended;
+    bool ran = running && (only == 0 || only == before + 1);
     if (ran) {
         odi_store_relaxed(&stopping, true); /* relaxed: a hint, looked at every interval */
         call_writer();
     }
-    while (running && traces_ended == before) /* another trace may begin before this thread wakes */
+    while (ran && running && traces_ended == before) /* another trace may begin before this thread wakes */
         pthread_cond_wait(&ended, &control);
     if (sums != NULL)
         *sums = last_sums;
@@ -405,7 +407,7 @@ uint64_t odi_trace_running(odi_trace_sums *last)
 
 __attribute__((destructor)) static void end_at_exit(void)
 {
-    (void)odi_trace_stop(NULL);
+    (void)odi_trace_stop(0, NULL);
 }
 
 /* ---- the recorder ---- */

@@ -49,11 +49,12 @@ typedef struct {
     int error; /* of the last write: an errno value */
 } odi_trace_sums;
 
-/* Begins a trace into a new file. `most_ns`, `most_bytes`: it ends there; 0: no limit. False: why not is in `message`. */
-bool odi_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char *message, size_t capacity);
+/* Begins a trace into a new file. `most_ns`, `most_bytes`: it ends there; 0: no limit. False: why not is in `message`.
+ * Returns the trace's number in `number`, which may be NULL. */
+bool odi_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, uint64_t *number, char *message, size_t capacity);
 
-/* Ends the trace and returns once the file is closed. False: there was none. */
-bool odi_trace_stop(odi_trace_sums *sums);
+/* Ends the trace with this number, or any trace for 0, and returns once the file is closed. False: no such trace ran. */
+bool odi_trace_stop(uint64_t only, odi_trace_sums *sums);
 
 /* Returns the number of the trace that is being written, or 0. `last`: of the trace that ended last; may be NULL. */
 uint64_t odi_trace_running(odi_trace_sums *last);

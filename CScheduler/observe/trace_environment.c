@@ -65,7 +65,7 @@ static void read_trace(void)
     if (value == NULL || *value == '\0')
         return;
     if (!odi_trace_read_value(value, getpid(), path, sizeof path, &most_ns, &bytes) ||
-        !odi_trace_start(path, most_ns, bytes, message, sizeof message))
+        !odi_trace_start(path, most_ns, bytes, NULL, message, sizeof message))
         odi_warn("OVERDRIVE_TRACE: %s Nothing is traced (%s).", message, value);
 }
 

@@ -9,13 +9,13 @@
 bool od_trace_start(const char *path, int64_t most_ns, uint64_t most_bytes, char *message, size_t capacity)
 {
     odi_recorder_from_environment(); /* the trace finds its names and its clock */
-    return odi_trace_start(path, most_ns, most_bytes, message, capacity);
+    return odi_trace_start(path, most_ns, most_bytes, NULL, message, capacity);
 }
 
 bool od_trace_stop(od_trace_report *report)
 {
     odi_trace_sums sums;
-    bool ended = odi_trace_stop(&sums);
+    bool ended = odi_trace_stop(0, &sums);
 
     if (report != NULL && ended)
         *report = (od_trace_report){sums.events, sums.lost, sums.bytes};

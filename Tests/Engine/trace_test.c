@@ -185,6 +185,21 @@ TEST(a_file_that_exists_and_a_second_trace_are_refused)
     assert_non_null(strstr(message, strerror(ENOENT)));
 }
 
+TEST(a_trace_is_ended_by_its_own_number_alone)
+{
+    char message[1024];
+    uint64_t first = 0, second = 0;
+
+    assert_true(odi_trace_start(new_file(), 0, 0, &first, message, sizeof message));
+    assert_true(odi_trace_stop(first, NULL));
+    unlink(path);
+    assert_true(odi_trace_start(new_file(), 0, 0, &second, message, sizeof message));
+    assert_false(odi_trace_stop(first, NULL));
+    assert_int_equal(odi_trace_running(NULL), second);
+    assert_true(odi_trace_stop(second, NULL));
+    unlink(path);
+}
+
 TEST(a_trace_ends_at_its_size_and_its_file_is_the_owners_alone)
 {
     char message[1024];
