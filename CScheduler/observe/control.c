@@ -56,7 +56,7 @@ void odi_control_look(void)
     bool is_new = request.number != before;
     if (is_new || (trace != 0 && !odi_shared_is_held(control_file))) {
         end_trace(); /* also that of a command that was killed */
-        if (is_new && !request.stops)
+        if (is_new && !request.stops && odi_shared_is_held(control_file)) /* a command that has ended wants no file */
             begin_trace();
         else
             reply_ended();

@@ -198,6 +198,23 @@ TEST(a_request_after_a_command_that_was_killed_in_its_write_is_served)
     end_process(child);
 }
 
+TEST(a_request_whose_command_has_ended_creates_no_file)
+{
+    odi_control_answer answer = {0};
+    pid_t child = traced_process();
+    int file;
+    odi_control *control = control_of(child, &file);
+
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    od_trace_remote_close(start(child, file_named("late")));
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_comes_true(odi_page_words_read(&control->answered, control->answer, (uint64_t *)&answer, ODI_CONTROL_ANSWER_WORDS));
+    assert_true(answer.number == 1 && answer.state == ODI_CONTROL_ENDED);
+    assert_int_not_equal(access(file_named("late"), F_OK), 0);
+    odi_shared_free(control, sizeof *control, file);
+    end_process(child);
+}
+
 static void assert_refused(int process, const char *value, const char *part)
 {
     message[0] = '\0';
