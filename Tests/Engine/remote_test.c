@@ -133,9 +133,10 @@ TEST(a_trace_ends_with_the_command_that_asked_for_it)
 {
     od_trace_report report;
     pid_t child = traced_process();
-    char path[256];
+    char path[256], check[300];
 
     snprintf(path, sizeof path, "%s", file_named("killed"));
+    snprintf(check, sizeof check, "Tests/Trace/check %s >/dev/null 2>&1", path);
     pid_t command = fork();
     if (command == 0) {
         od_trace_remote *remote = od_trace_remote_start(child, path, message, sizeof message);
@@ -144,7 +145,7 @@ TEST(a_trace_ends_with_the_command_that_asked_for_it)
         raise(SIGKILL);
     }
     waitpid(command, NULL, 0);
-    usleep(100000);
+    assert_comes_true(system(check) == 0); /* before another request, which would end it too */
     od_trace_remote *remote = start(child, file_named("after"));
     assert_int_equal(await(remote, false, &report), OD_TRACE_REMOTE_WRITES);
     assert_trace(path);
