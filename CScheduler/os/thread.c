@@ -117,8 +117,15 @@ int odi_thread_start_as(odi_baton *baton, void (*body)(void *), void *argument, 
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name)
 {
-    if (ODI_LIKELY(!odi_is_controlled()))
-        return odi_thread_start_as(NULL, body, argument, stack_bytes, name);
+    odi_baton *mine = odi_control_step_out();
+    int error = odi_thread_start_as(NULL, body, argument, stack_bytes, name);
+
+    odi_control_step_in(mine);
+    return error;
+}
+
+int odi_thread_start_inside(void (*body)(void *), void *argument, size_t stack_bytes, const char *name)
+{
     odi_baton *baton = odi_control_thread_new(name);
     odi_baton *mine = odi_control_step_out(); /* no step before the thread exists: it is ready already */
     int error = baton == NULL ? EAGAIN : odi_thread_start_as(baton, body, argument, stack_bytes, name);

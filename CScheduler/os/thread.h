@@ -31,7 +31,11 @@ enum {
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name);
 
-/* As odi_thread_start, for a thread of a controlled run (os/control.h). NULL: of no run. */
+/* As odi_thread_start, by a thread of a controlled run (os/control.h), to which the new thread then belongs. A thread
+ * that odi_thread_start starts belongs to no run. */
+int odi_thread_start_inside(void (*body)(void *), void *argument, size_t stack_bytes, const char *name);
+
+/* As odi_thread_start, for a thread of a controlled run. NULL: of no run. */
 struct odi_baton;
 int odi_thread_start_as(struct odi_baton *baton, void (*body)(void *), void *argument, size_t stack_bytes,
                         const char *name);

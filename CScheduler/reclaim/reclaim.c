@@ -9,7 +9,6 @@
 #include "base/cache_line.h"
 #include "base/invariant.h"
 #include "os/clock.h"
-#include "os/control.h"
 #include "os/futex.h"
 #include "os/thread.h"
 #include "reclaim/grace.h"
@@ -110,11 +109,7 @@ static void reclaimer(void *unused)
 
 static void start_reclaimer(void)
 {
-    odi_baton *baton = odi_control_step_out(); /* a grace period waits for readers, which may wait for the baton */
-    int error = odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim");
-
-    odi_control_step_in(baton);
-    if (error == 0)
+    if (odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim") == 0)
         return;
     odi_store_relaxed(&start_failed, true); /* relaxed: a hint, cleared by a swap */
     odi_add_release(&batches, 1, R4);       /* a sleeping drain then reclaims on its own thread */

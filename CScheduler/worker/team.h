@@ -134,17 +134,13 @@ struct odi_team {
 /* Creates sites, injectors and an empty table. Returns false, and keeps nothing, if an allocation fails. */
 bool odi_team_init(odi_team *team);
 
-/* As odi_thread_start. A thread of a controlled run may start one for a team outside the run. */
+/* As odi_thread_start. A run's thread that starts one for a team of the run starts it inside. */
 static inline int odi_team_start_thread(odi_team *team, void (*body)(void *), void *argument, size_t stack_bytes,
                                         const char *name)
 {
-    bool leaves = !team->controlled;
-    odi_baton *baton = leaves ? odi_control_step_out() : NULL;
-    int error = odi_thread_start(body, argument, stack_bytes, name);
-
-    if (leaves)
-        odi_control_step_in(baton);
-    return error;
+    if (odi_is_controlled() && team->controlled)
+        return odi_thread_start_inside(body, argument, stack_bytes, name);
+    return odi_thread_start(body, argument, stack_bytes, name);
 }
 
 /* Frees everything. No thread of the team may exist. */

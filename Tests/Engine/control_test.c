@@ -6,6 +6,7 @@
 #include "include/od_control.h"
 #include "include/od_semaphore.h"
 #include "include/od_timer.h"
+#include "include/od_top.h"
 #include "os/clock.h"
 
 #include <pthread.h>
@@ -310,6 +311,33 @@ static void find_the_stuck_thread(void *unused)
 TEST(a_thread_that_blocks_for_real_is_named)
 {
     assert_child_succeeds(find_the_stuck_thread, NULL);
+}
+
+/* ---- the engine's own threads ---- */
+
+static void publish_inside(void *raw)
+{
+    char message[256];
+    body_state *it = raw;
+
+    lose_an_update(raw);
+    it->order = od_top_publish(message, sizeof message);
+}
+
+TEST(a_thread_of_the_process_is_no_thread_of_the_run)
+{
+    body_state it = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+    od_control *control = od_control_run(&options, publish_inside, &it, &report);
+
+    assert_int_equal(it.order, 1);
+    assert_int_equal(report.end, OD_CONTROL_OVER);
+    for (uint32_t i = 0; i < report.threads; i++)
+        assert_string_not_equal(od_control_thread(control, i), "od-top");
+    assert_true(od_top_end());
+    od_control_free(control);
+    tear_down(&it);
 }
 
 /* ---- the program's own waits, queues and owner ---- */
