@@ -39,8 +39,10 @@ static void *enter(void *raw)
     free(raw);
     (void)pthread_setname_np(pthread_self(), it.name);
     odi_process_adopt();
-    if (it.baton != NULL)
+    if (it.baton != NULL) {
         odi_control_thread_begin(it.baton);
+        odi_process_note_placement(); /* the mask is the run's: a pool that this thread makes does not follow it */
+    }
     it.body(it.argument);
     if (it.baton != NULL)
         odi_control_thread_end();

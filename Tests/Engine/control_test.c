@@ -340,6 +340,31 @@ TEST(a_thread_of_the_process_is_no_thread_of_the_run)
     tear_down(&it);
 }
 
+static void count_default_workers(void *raw)
+{
+    od_pool_options options;
+    char message[256];
+    body_state *it = raw;
+
+    od_pool_options_init(&options);
+    if (od_pool_create(&options, &it->pool, message, sizeof message) != OD_OK)
+        od_control_fail(message, NULL, 0);
+    it->order = od_pool_workers(it->pool);
+}
+
+TEST(a_pool_of_a_run_has_the_workers_of_the_process)
+{
+    body_state it = {0}, other = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+
+    count_default_workers(&other);
+    od_control_free(od_control_run(&options, count_default_workers, &it, &report));
+    assert_int_equal(it.order, other.order);
+    (void)od_pool_free(it.pool);
+    (void)od_pool_free(other.pool);
+}
+
 /* ---- the program's own waits, queues and owner ---- */
 
 static int place;
