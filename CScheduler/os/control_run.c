@@ -77,6 +77,23 @@ static void set_current(od_control *control)
         odi_and_relaxed(&odi_trace_wanted, (uint8_t)~ODI_WANTS_CONTROL); /* relaxed: a hint for the threads outside */
 }
 
+/* The child has one thread, which belongs to no run. */
+static void leave_in_child(void)
+{
+    static const pthread_mutex_t initial = PTHREAD_MUTEX_INITIALIZER;
+
+    odi_control_here = NULL;
+    one_at_a_time = initial;
+    current_lock = initial;
+    current = NULL;
+    odi_store_relaxed(&some_are_dead, false); /* relaxed: one thread exists */
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, leave_in_child);
+}
+
 /* ---- the account of a run that cannot end ---- */
 
 static void describe_waits(od_control *control)

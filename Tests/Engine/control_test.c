@@ -365,6 +365,37 @@ TEST(a_pool_of_a_run_has_the_workers_of_the_process)
     (void)od_pool_free(other.pool);
 }
 
+static void explore_in_the_child(void *unused)
+{
+    body_state it = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+
+    (void)unused;
+    child_expects(!od_control_is_inside());
+    od_control_yield();
+    od_control_free(od_control_run(&options, lose_an_update, &it, &report));
+    child_expects(report.end == OD_CONTROL_OVER);
+}
+
+static void fork_inside(void *raw)
+{
+    outcome child = in_a_child(explore_in_the_child, NULL, 30);
+
+    ((body_state *)raw)->order = child.status;
+}
+
+TEST(a_forked_child_of_a_run_is_outside_and_may_run_its_own)
+{
+    body_state it = {.order = -1};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+
+    od_control_free(od_control_run(&options, fork_inside, &it, &report));
+    assert_int_equal(report.end, OD_CONTROL_OVER);
+    assert_int_equal(it.order, 0);
+}
+
 /* ---- the program's own waits, queues and owner ---- */
 
 static int place;
