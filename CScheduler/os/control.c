@@ -292,7 +292,7 @@ void od_control_fail(const char *text, const char *file, uint32_t line)
     od_control *control = mine->control;
 
     odi_control_lock(&control->lock);
-    if (!control->report.failed) {
+    if (!control->dead && !control->report.failed) { /* the log of a dead run is being read */
         od_control_step step = step_of(mine, OD_CONTROL_FAILS, NULL);
 
         step.file = file;

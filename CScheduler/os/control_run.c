@@ -221,6 +221,7 @@ od_control *od_control_run(const od_control_options *options, void (*body)(void 
     control->report.threads = control->count;
     control->report.log = control->log;
     control->report.time_ns = control->now - BEGINNING_NS;
+    control->options.trap_line = NULL; /* the caller frees the line, and threads of a dead run stay */
     *report = control->report;
     if (control->dead)
         odi_store_relaxed(&some_are_dead, true); /* relaxed: as above */

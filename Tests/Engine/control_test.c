@@ -396,6 +396,44 @@ TEST(a_forked_child_of_a_run_is_outside_and_may_run_its_own)
     assert_int_equal(it.order, 0);
 }
 
+static atomic_int released, has_failed;
+
+static void fail_after_the_end(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 256; i++) /* one more step moves the log */
+        od_control_point(OD_CONTROL_POINT, NULL, NULL, 0);
+    while (!atomic_load(&released))
+        sched_yield();
+    od_control_fail("too late", NULL, 0);
+    atomic_store(&has_failed, 1);
+    od_control_point(OD_CONTROL_POINT, NULL, NULL, 0);
+}
+
+static void keep_the_log(void *unused)
+{
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 1);
+    od_control_report report, again;
+    body_state it = {0};
+
+    (void)unused;
+    od_control *dead = od_control_run(&options, fail_after_the_end, NULL, &report);
+    child_expects(report.end == OD_CONTROL_STUCK && !report.failed && report.steps == 256);
+    atomic_store(&released, 1);
+    while (!atomic_load(&has_failed))
+        sched_yield();
+    od_control_free(od_control_run(&options, lose_an_update, &it, &again));
+    child_expects(again.end == OD_CONTROL_OVER);
+    for (size_t i = 0; i < report.steps; i++)
+        child_expects(report.log[i].kind == OD_CONTROL_POINT);
+    od_control_free(dead);
+}
+
+TEST(a_dead_run_has_a_final_log)
+{
+    assert_child_succeeds(keep_the_log, NULL);
+}
+
 /* ---- the program's own waits, queues and owner ---- */
 
 static int place;
