@@ -77,7 +77,8 @@ void odi_control_traps_end(void)
 /* The signal comes again when this returns, to the handler that was there before. */
 static void on_trap(int number, siginfo_t *info, void *unused)
 {
-    bool sent = info->si_code <= 0;
+    /* A breakpoint of x86-64 does not come again: the processor is past its instruction. */
+    bool sent = info->si_code <= 0 || number == SIGTRAP;
 
     (void)unused;
     odi_control_traps_end();

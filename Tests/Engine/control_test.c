@@ -613,6 +613,29 @@ TEST(a_trap_writes_its_schedule)
     assert_child_traps(trap_under_control, NULL, "repeat: 2:1.");
 }
 
+#ifdef __x86_64__
+static void break_half_way(void *unused)
+{
+    (void)unused;
+    __asm__ volatile("int3");
+}
+
+static void break_under_control(void *unused)
+{
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 1);
+    od_control_report report;
+
+    (void)unused;
+    options.trap_line = "repeat: ";
+    od_control_free(od_control_run(&options, break_half_way, NULL, &report));
+}
+
+TEST(a_breakpoint_trap_ends_the_process)
+{
+    assert_child_traps(break_under_control, NULL, "repeat: .");
+}
+#endif
+
 static void submit_without_threads(void *raw)
 {
     body_state *it = raw;
