@@ -221,6 +221,8 @@ od_control *od_control_run(const od_control_options *options, void (*body)(void 
     control->report.threads = control->count;
     control->report.log = control->log;
     control->report.time_ns = control->now - BEGINNING_NS;
+    if (control->report.missed == UINT32_MAX && control->forced_seen < options->forced_count)
+        control->report.missed = options->forced[control->forced_seen].decision;
     control->options.trap_line = NULL; /* the caller frees the line, and threads of a dead run stay */
     *report = control->report;
     if (control->dead)

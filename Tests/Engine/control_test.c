@@ -583,6 +583,9 @@ TEST(forced_choices_repeat_a_run_and_a_missed_one_is_told)
         choices[0] = (od_control_choice){0, 63};
         (void)run_once(OD_CONTROL_CONTINUES, 0, &two, choices, 1);
         assert_int_equal(two.missed, 0);
+        choices[0] = (od_control_choice){1u << 30, 0}; /* after the end */
+        (void)run_once(OD_CONTROL_CONTINUES, 0, &two, choices, 1);
+        assert_int_equal(two.missed, 1u << 30);
     }
 }
 
