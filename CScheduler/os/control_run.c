@@ -143,7 +143,8 @@ static bool has_ended(const od_control *control)
     return true;
 }
 
-static void wait_a_while(od_control *control, int64_t ns)
+/* Returns whether the time has passed, and no event has ended the wait early. */
+static bool wait_a_while(od_control *control, int64_t ns)
 {
     struct timespec until;
 
@@ -151,7 +152,7 @@ static void wait_a_while(od_control *control, int64_t ns)
     int64_t sum = until.tv_nsec + ns;
     until.tv_sec += (time_t)(sum / ODI_SECOND);
     until.tv_nsec = (long)(sum % ODI_SECOND);
-    (void)pthread_cond_timedwait(&control->event, &control->lock, &until);
+    return pthread_cond_timedwait(&control->event, &control->lock, &until) == ETIMEDOUT;
 }
 
 /* Waits until the run has ended, or is dead. Lock held. */
@@ -161,8 +162,8 @@ static void watch(od_control *control)
         uint64_t seen = control->changes;
         bool idle = control->holder == NULL;
 
-        wait_a_while(control, idle ? OUTSIDE_NS : STUCK_NS);
-        if (control->dead || control->changes != seen || has_ended(control))
+        bool timed_out = wait_a_while(control, idle ? OUTSIDE_NS : STUCK_NS);
+        if (!timed_out || control->dead || control->changes != seen || has_ended(control))
             continue;
         if (!idle)
             kill_run(control, OD_CONTROL_STUCK);
