@@ -1,6 +1,7 @@
 /* asking.c — queries of a queue: its properties, its user's pointer, and the number of its running jobs. */
 #include "include/od_control.h"
 #include "gate/queue.h"
+#include "os/control.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -112,5 +113,7 @@ uint64_t od_queue_running(od_queue *queue)
 
 bool od_control_owns(const void *queue)
 {
-    return ((const od_queue *)queue)->pool->team.controlled;
+    uint64_t made_in = ((const od_queue *)queue)->pool->team.controlled;
+
+    return made_in != 0 && made_in == odi_control_run_now();
 }

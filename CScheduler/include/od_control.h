@@ -64,7 +64,7 @@ typedef struct {
     const od_control_choice *forced;        /* ascending, before the policy */
     size_t forced_count;
     const char *(*label)(const void *queue);
-    bool (*owns)(const void *queue); /* whether the queue was made inside a run */
+    bool (*owns)(const void *queue); /* whether the queue was made inside the run in progress */
     void *owner;            /* od_control_owner */
     const char *trap_line;  /* NULL, or the beginning of the line that a trap in a thread of the run writes to stderr */
 } od_control_options;
@@ -88,7 +88,7 @@ typedef struct {
 od_control *od_control_run(const od_control_options *options, void (*body)(void *), void *context, od_control_report *report);
 void od_control_free(od_control *control);
 
-/* For od_control_options: whether the pool of `queue`, an od_queue, was made inside a run. */
+/* For od_control_options: whether the pool of `queue`, an od_queue, was made inside the run in progress. */
 bool od_control_owns(const void *queue);
 
 /* Returns the name of thread `number`. */

@@ -35,6 +35,8 @@ extern _Thread_local odi_baton *odi_control_here __attribute__((tls_model("initi
 
 #ifdef ODI_MODEL
 #define odi_is_controlled() false /* the model checker has schedules of its own */
+#define odi_control_run_here() UINT64_C(0)
+#define odi_control_run_now() UINT64_C(0)
 #define odi_control_step_out() NULL
 #define odi_control_step_in(mine) ((void)(mine))
 #define odi_control_note_wait(what, queue) ((void)(what), (void)(queue))
@@ -61,6 +63,12 @@ static inline void odi_control_step_in(odi_baton *mine)
 
 /* Says what the calling thread waits for, for the account of a deadlock; NULL: nothing. */
 void odi_control_note_wait(const char *what, const void *queue);
+
+/* Returns the number of the calling thread's run; 0: outside. The process's first run has number 1. */
+uint64_t odi_control_run_here(void);
+
+/* Returns the number of the run in progress; 0: none. */
+uint64_t odi_control_run_now(void);
 #endif
 
 /* A scheduling point. `queue` may be NULL. Does nothing outside a run. */

@@ -29,6 +29,22 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static od_control *current;
 
+/* Counts the runs of the process. Written with one_at_a_time held. */
+static uint64_t runs;
+
+/* The number of the run in progress, or 0. */
+static odi_atomic(uint64_t) number_now;
+
+uint64_t odi_control_run_here(void)
+{
+    return odi_is_controlled() ? odi_control_here->control->number : 0;
+}
+
+uint64_t odi_control_run_now(void)
+{
+    return odi_load_relaxed(&number_now); /* relaxed: a thread outside the run may come late */
+}
+
 bool od_control_is_inside(void)
 {
     return odi_is_controlled();
@@ -70,6 +86,7 @@ static void set_current(od_control *control)
 {
     odi_control_lock(&current_lock);
     current = control;
+    odi_store_relaxed(&number_now, control != NULL ? control->number : 0); /* relaxed: the run's threads start afterwards */
     odi_control_unlock(&current_lock);
     if (control != NULL)
         odi_or_relaxed(&odi_trace_wanted, ODI_WANTS_CONTROL); /* relaxed: the run's threads start afterwards */
@@ -86,7 +103,8 @@ static void leave_in_child(void)
     one_at_a_time = initial;
     current_lock = initial;
     current = NULL;
-    odi_store_relaxed(&some_are_dead, false); /* relaxed: one thread exists */
+    odi_store_relaxed(&number_now, 0);        /* relaxed, both: one thread exists */
+    odi_store_relaxed(&some_are_dead, false);
 }
 
 __attribute__((constructor)) static void register_for_fork(void)
@@ -196,6 +214,7 @@ static od_control *make(const od_control_options *options, void (*body)(void *),
     control->options = *options;
     control->body = body;
     control->context = context;
+    control->number = ++runs;
     control->now = BEGINNING_NS;
     control->cpu = -1;
     control->report.missed = UINT32_MAX;

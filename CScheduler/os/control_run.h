@@ -29,6 +29,7 @@ struct od_control {
     pthread_mutex_t lock; /* guards all of it */
     pthread_cond_t event; /* for the thread that has begun the run */
     od_control_options options;
+    uint64_t number; /* of the run, in this process */
     uint64_t random;
     odi_baton *threads[OD_CONTROL_THREADS];
     uint32_t count;

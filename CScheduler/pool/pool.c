@@ -145,7 +145,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_process_record();
     odi_trace_from_environment();
     odi_page_from_environment();
-    pool->team.controlled = odi_is_controlled();
+    pool->team.controlled = odi_control_run_here();
     odi_dump_signal_from_environment();
     pool->placement = options->placement;
     pool->made_up = world != NULL && world->topology != NULL;
@@ -168,7 +168,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     pool->team.first_index = world != NULL ? world->first_index : 0;
     set_constants(pool, options, workers);
     /* relaxed: not shared yet */
-    odi_store_relaxed(&pool->team.may_spin, advice.may_spin && !pool->team.controlled);
+    odi_store_relaxed(&pool->team.may_spin, advice.may_spin && pool->team.controlled == 0);
     odi_store_relaxed(&odi_may_spin, advice.may_spin); /* relaxed: a hint */
     odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
     odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);

@@ -99,7 +99,7 @@ struct odi_team {
     void (*refresh)(odi_team *team);      /* called when a worker passes a slow point */
     void (*worker_main)(void *worker);    /* a worker's thread: odi_worker_main */
     void *pool;
-    bool controlled; /* made inside a controlled run (os/control.h), to which its threads belong */
+    uint64_t controlled; /* number of the controlled run (os/control.h) in which it was made; 0: outside */
 
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
     odi_atomic(bool) may_spin;
@@ -138,7 +138,7 @@ bool odi_team_init(odi_team *team);
 static inline int odi_team_start_thread(odi_team *team, void (*body)(void *), void *argument, size_t stack_bytes,
                                         const char *name)
 {
-    if (odi_is_controlled() && team->controlled)
+    if (odi_is_controlled() && team->controlled == odi_control_run_here())
         return odi_thread_start_inside(body, argument, stack_bytes, name);
     return odi_thread_start(body, argument, stack_bytes, name);
 }

@@ -524,6 +524,35 @@ TEST(a_queue_from_outside_is_a_failure)
     (void)od_pool_free(pool);
 }
 
+static void make_a_queue(void *raw)
+{
+    body_state *it = raw;
+
+    set_up(it);
+    outside = od_queue_create(it->pool, OD_BAND_DEFAULT, 1, "earlier");
+    it->order = od_control_owns(outside);
+}
+
+TEST(a_queue_of_an_earlier_run_is_a_failure)
+{
+    body_state it = {0};
+    od_control_options options = options_of(OD_CONTROL_CONTINUES, 0);
+    od_control_report report;
+
+    options.owns = od_control_owns;
+    options.label = label_of;
+    od_control_free(od_control_run(&options, make_a_queue, &it, &report));
+    assert_int_equal(it.order, 1);
+    assert_false(report.failed);
+    od_control *control = od_control_run(&options, leave_the_run, NULL, &report);
+    assert_true(report.failed);
+    assert_non_null(strstr(report.text, "made outside the run (\"earlier\")"));
+    od_control_free(control);
+    assert_true(od_queue_wait(outside, INT64_MAX));
+    od_queue_release(outside);
+    tear_down(&it);
+}
+
 static atomic_int inside, most_inside;
 
 static void count_runs(void *unused)
