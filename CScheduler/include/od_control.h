@@ -84,7 +84,8 @@ typedef struct {
 } od_control_report;
 
 /* Runs `body` on a new thread, and returns when all threads of the run have ended, or can never end. Threads that can
- * never end keep what they hold, for ever. One run at a time: a second caller waits. */
+ * never end keep what they hold, for ever. One run at a time: a second caller waits. Free a pool
+ * of the run after the run. */
 od_control *od_control_run(const od_control_options *options, void (*body)(void *), void *context, od_control_report *report);
 void od_control_free(od_control *control);
 

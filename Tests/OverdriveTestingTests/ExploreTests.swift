@@ -178,6 +178,17 @@ struct ExploreTests {
         }
     }
 
+    @Test("a_body_may_make_and_release_a_scheduler")
+    func ownScheduler() throws {
+        try explore(iterations: 10) { _, control in
+            let own = try Scheduler(workers: 1)
+            let (ran, group) = (ControlledAtomic(0), WaitGroup())
+            TaskQueue(scheduler: own).async(group: group) { ran.add(1) }
+            group.wait()
+            control.check(ran.load() == 1)
+        }
+    }
+
     @Test("arguments_out_of_range_are_one_sentence")
     func arguments() {
         let error = #expect(throws: ExplorationError.self) { try explore(iterations: 0, Self.loseNone) }

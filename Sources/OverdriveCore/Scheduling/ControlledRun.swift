@@ -15,10 +15,20 @@ internal import CScheduler
     fileprivate(set) var scheduler: Scheduler?
     // The thread that has the baton holds the lock for a few lines without a scheduling point.
     private let globals = Locked<[String: TaskQueue]>([:])
+    private let endings = Locked<[@Sendable () -> Void]>([])
+
+    deinit {
+        endings.withLock { $0 }.forEach { $0() }
+    }
 
     /// The scope of the calling thread, or nil outside a run.
     static var here: ControlledScope? {
         unsafe od_control_owner().map { unsafe Unmanaged<ControlledScope>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Calls `body` after the run, on the thread that releases it. Does not call it after a dead run.
+    func atEnd(_ body: @escaping @Sendable () -> Void) {
+        endings.withLock { $0.append(body) }
     }
 
     /// Returns the run's shared queue of this label, or nil before the run has a scheduler.

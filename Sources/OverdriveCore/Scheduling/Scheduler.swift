@@ -26,7 +26,8 @@ internal import Synchronization
 
     private let isShared: Bool
 
-    // A scheduler of a controlled run is freed by the thread that releases it, between two runs.
+    // A pool of a controlled run is freed after the run: a free inside would wait for the engine's reclaimer, which is
+    // outside.
     private let isControlled: Bool
 
     // Also retained by the pool, and released after the pool has been freed.
@@ -122,7 +123,7 @@ internal import Synchronization
         unsafe options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
         unsafe options.stack_bytes = 4 << 20  // the C library keeps stacks of this size for the next run
         unsafe self.init(
-            handle: try Scheduler.makePool(&options, name: "worker"), name: "worker", isShared: false, isControlled: true)
+            handle: try Scheduler.makePool(&options, name: "worker"), name: "worker", isShared: false)
     }
 
     private convenience init() {
@@ -145,11 +146,11 @@ internal import Synchronization
         if isWarningTaken { DispatchQueue.global().async { warn(sentence) } } else { warn(sentence) }
     }
 
-    private init(handle: OpaquePointer, name: String, isShared: Bool, isControlled: Bool = false) {
+    private init(handle: OpaquePointer, name: String, isShared: Bool) {
         unsafe self.handle = handle
         self.name = name
         self.isShared = isShared
-        self.isControlled = isControlled
+        isControlled = ControlledRun.isInside
         owner = PoolOwner()
         owner.belong(to: self)
         unsafe od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
@@ -164,6 +165,10 @@ internal import Synchronization
         let free = { @Sendable in
             _ = unsafe od_pool_free(pool)
             unsafe owner.release()
+        }
+        if let scope = ControlledScope.here {
+            if isControlled { _ = unsafe od_pool_stop(pool, .max, nil) }
+            return scope.atEnd(free)
         }
         if isControlled || metrics.threadsStarted == 0 { free() } else { DispatchQueue.global().async(execute: free) }
     }
