@@ -10,14 +10,15 @@ internal import Synchronization
 ///
 /// A standard mutex that is held across a scheduling point blocks its next thread for real, and the run is stuck.
 ///
-/// - Threading: Any thread. The lock is not recursive: in a run, a second lock on one thread is a deadlock.
+/// - Threading: Any thread. The lock is not recursive: in a run, a second lock on one thread is a deadlock. Threads inside
+///   and outside a run do not exclude each other.
 /// - Cost: In a run, one decision per lock; outside, one lock of the standard library.
 public final class ControlledMutex<Value>: @unchecked Sendable {
     // Written by the thread that holds the mutex.
     private nonisolated(unsafe) var value: Value
     private let real = Mutex(())
-    // Written by the thread that has the baton.
-    private nonisolated(unsafe) var isHeld = false
+    // Inside a run. Its lock orders the holders for the thread sanitizer, which does not see the baton.
+    private let isHeld = Locked(false)
 
     /// Creates a mutex that protects `value`.
     ///
@@ -43,12 +44,19 @@ public final class ControlledMutex<Value>: @unchecked Sendable {
             return try unsafe body(&value)
         }
         ControlledRun.point(.locks, label: "a mutex", file: file, line: line)
-        while unsafe isHeld { ControlledRun.wait(self, "for a mutex") }
-        unsafe isHeld = true
+        while !take() { ControlledRun.wait(self, "for a mutex") }
         defer {
-            unsafe isHeld = false
+            isHeld.withLock { $0 = false }
             ControlledRun.wake(self)
         }
         return try unsafe body(&value)
+    }
+
+    /// Returns whether the mutex was free. The calling thread then holds it.
+    private func take() -> Bool {
+        isHeld.withLock { isHeld in
+            defer { isHeld = true }
+            return !isHeld
+        }
     }
 }
