@@ -55,6 +55,9 @@ public func explore(
             description: "explore: argument out of range (iterations \(iterations), workers \(workers), spareWorkers \(spareWorkers), "
                 + "mostSteps \(mostSteps)). Use 1 to 16 workers, 0 to 16 spare workers, and 1 or more of the others.")
     }
+    if case .priorities(let depth) = strategy, !(1...17).contains(depth) {
+        throw ExplorationError(description: "explore: depth out of range (\(depth)). Use 1 to 17.")
+    }
     let explorer = Explorer(
         site: siteNumber(file, function), iterations: iterations, seed: seed, strategy: strategy, workers: workers,
         spareWorkers: spareWorkers, mostSteps: mostSteps, body: body)

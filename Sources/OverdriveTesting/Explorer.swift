@@ -15,15 +15,20 @@ struct Explorer {
     /// The sums over all runs of an exploration.
     private struct Sums {
         var digest = Digest()
-        var points = 0, count = 0, mostDecisions = 0
+        var points = 0, count = 0, mostDecisions = 1, mostThreads = 1
         // Each kept run holds its scheduler. One wait for the engine's reclaimer then serves all of them.
         var kept: [ControlledRun] = []
 
+        mutating func measure(_ run: ControlledRun) {
+            mostDecisions = max(mostDecisions, run.decisions)
+            mostThreads = max(mostThreads, run.threads)
+        }
+
         mutating func add(_ run: ControlledRun) {
+            measure(run)
             for step in run.steps { digest.add(step) }
             points += run.stepCount
             count += 1
-            mostDecisions = max(mostDecisions, run.decisions)
             kept.append(run)
             if kept.count == 16 { kept = [] }
         }
@@ -53,22 +58,23 @@ struct Explorer {
         if Explorer.fails(first) { throw failure(first, iteration: 0) }
         if case .exhaustive(let preemptions) = strategy { return try exhaust(first, preemptions) }
         var sums = Sums()
+        sums.measure(first)
         for iteration in 1...iterations {
-            let run = run(policy(for: first), seed: seed &+ UInt64(iteration) &* 0x9E37_79B9_7F4A_7C15)
+            let run = run(policy(decisions: sums.mostDecisions), seed: seed &+ UInt64(iteration) &* 0x9E37_79B9_7F4A_7C15)
             if Explorer.fails(run) { throw failure(shrunk(run), iteration: iteration) }
             sums.add(run)
         }
-        return result(sums, isComplete: false, promise(decisions: sums.mostDecisions))
+        return result(sums, isComplete: false, promise(sums))
     }
 
-    private func policy(for first: ControlledRun) -> ControlledRun.Policy {
+    private func policy(decisions: Int) -> ControlledRun.Policy {
         guard case .priorities(let depth) = strategy else { return .random }
-        return .priorities(changes: max(0, depth - 1), expected: max(1, first.decisions))
+        return .priorities(changes: depth - 1, expected: decisions)
     }
 
-    private func promise(decisions: Int) -> String {
+    private func promise(_ sums: Sums) -> String {
         guard case .priorities(let depth) = strategy else { return "a random walk promises no bound" }
-        return "an iteration finds a bug of depth \(depth) with a probability of at least 1/(\(workers + 1)·\(decisions)^\(max(0, depth - 1)))"
+        return "an iteration finds a bug of depth \(depth) with a probability of at least 1/(\(sums.mostThreads)·\(sums.mostDecisions)^\(depth - 1))"
     }
 
     private func result(_ sums: Sums, isComplete: Bool, _ promise: String) -> Exploration {

@@ -8,10 +8,11 @@
 public enum Strategy: Sendable, Equatable {
     /// Each ready thread is as likely as any other.
     case randomWalk
-    /// Threads have random priorities. At `depth` − 1 points the running thread falls behind all others.
+    /// Threads have random priorities. At `depth` − 1 points, 0 to 16, the running thread falls behind all others.
     ///
     /// A bug that needs `depth` ordered steps is found by an iteration with a probability of at least 1/(n·k^(depth−1)),
-    /// for n threads and k decisions (Burckhardt and others, 2010). ``Exploration/promise`` has the figure.
+    /// for n threads of the run, the engine's among them, and k decisions (Burckhardt and others, 2010).
+    /// ``Exploration/promise`` has the figure.
     case priorities(depth: Int)
     /// Every schedule with at most this number of preemptions, until the iterations are used up.
     case exhaustive(preemptions: Int)

@@ -48,8 +48,9 @@ struct ExploreTests {
     @Test("a_result_names_the_strength_of_its_strategy")
     func promises() throws {
         #expect(try explore(iterations: 5, Self.loseNone).promise == "a random walk promises no bound")
-        let bound = try explore(iterations: 5, strategy: .priorities(depth: 3), Self.loseNone).promise
-        #expect(bound.contains("a bug of depth 3 with a probability of at least 1/(3·"))
+        let bound = try explore(iterations: 5, strategy: .priorities(depth: 3), workers: 16, Self.loseNone).promise
+        #expect(bound.contains("a bug of depth 3 with a probability of at least 1/("))
+        #expect(!bound.contains("1/(17·"))  // workers without a closure have no thread
         let all = try explore(strategy: .exhaustive(preemptions: 1), Self.loseNone)
         #expect(all.isComplete && all.promise == "these are all schedules with at most 1 preemptions at our points")
         let some = try explore(iterations: 3, strategy: .exhaustive(preemptions: 1), Self.loseNone)
@@ -195,5 +196,7 @@ struct ExploreTests {
         #expect(error?.description.contains("argument out of range (iterations 0, workers 2") == true)
         #expect(throws: ExplorationError.self) { try explore(workers: 17, Self.loseNone) }
         #expect(throws: ExplorationError.self) { try explore(mostSteps: 0, Self.loseNone) }
+        let depth = #expect(throws: ExplorationError.self) { try explore(strategy: .priorities(depth: 18), Self.loseNone) }
+        #expect(depth?.description == "explore: depth out of range (18). Use 1 to 17.")
     }
 }

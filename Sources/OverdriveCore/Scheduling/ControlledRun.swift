@@ -172,6 +172,7 @@ internal import CScheduler
     package var isDead: Bool { end != .over }
     package var failedStep: Int? { hasFailed ? unsafe Int(report.failed_step) : nil }
     package var decisions: Int { unsafe Int(report.decisions) }
+    package var threads: Int { unsafe Int(report.threads) }
     package var stepCount: Int { unsafe report.steps }
     package var time: Duration { unsafe .nanoseconds(report.time_ns) }
     /// The wake-ups and submissions of threads outside the run.
