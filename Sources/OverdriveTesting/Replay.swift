@@ -79,16 +79,18 @@ struct Replay: Equatable {
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0] == Replay.form, let site = UInt16(parts[1], radix: 16),
-            let decisions = Int(parts[2]), decisions >= 0
+            let decisions = UInt32(parts[2]).map(Int.init)
         else { return nil }
         var choices: [ControlledRun.Choice] = []
         for item in parts[3].split(separator: ",") {
             let numbers = item.split(separator: ":").compactMap { UInt32($0) }
-            guard numbers.count == 2 else { return nil }
+            guard numbers.count == 2, choices.last.map({ $0.decision < numbers[0] }) ?? true else { return nil }
             choices.append(ControlledRun.Choice(decision: numbers[0], thread: numbers[1]))
         }
         let hashes = parts[4].utf8.compactMap { code in Replay.digits.firstIndex(of: code).map { UInt8($0) } }
         guard hashes.count == parts[4].utf8.count else { return nil }
+        // A trap does not know the number of decisions, and writes no hashes.
+        guard hashes.isEmpty || choices.last.map({ $0.decision < decisions }) ?? true else { return nil }
         (self.site, self.decisions, self.choices, self.hashes) = (site, decisions, choices, hashes)
     }
 }

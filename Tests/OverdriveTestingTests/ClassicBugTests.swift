@@ -38,10 +38,17 @@ struct ClassicBugTests {
         setenv("OVERDRIVE_REPLAY", "od0.1.2.3", 1)
         let error = #expect(throws: ExplorationError.self) { try explore(ClassicBug.lostUpdate.body) }
         #expect(error?.description == "explore: OVERDRIVE_REPLAY has another form or version (od0.1.2.3). Copy the string of a failure of this version.")
+        for text in ["od1.1.99999999999999999999..", "od1.1.9223372036854775807..a", "od1.1.5.2:1,2:0.a", "od1.1.5.5:1.a"] {
+            setenv("OVERDRIVE_REPLAY", text, 1)
+            #expect(throws: ExplorationError.self, "\(text)") { try explore(ClassicBug.lostUpdate.body) }
+        }
         unsetenv("OVERDRIVE_REPLAY")
         let failure = try #require(find(.lostUpdate, .randomWalk))
         setenv("OVERDRIVE_REPLAY", failure.replay, 1)
         let other = try #require(find(.tornTransfer, .randomWalk))
         #expect(other.kind == .diverged && other.message.hasPrefix("the run differs from OVERDRIVE_REPLAY from decision "))
+        let site = failure.replay.split(separator: ".")[1]
+        setenv("OVERDRIVE_REPLAY", "od1.\(site).0.1000000:1.", 1)
+        #expect(try #require(find(.lostUpdate, .randomWalk)).kind == .diverged)
     }
 }
