@@ -36,6 +36,7 @@ public import OverdriveCore
 ///   - mostSteps: The number of steps after which a run counts as a livelock.
 ///   - file: The calling file, part of a replay string.
 ///   - function: The calling function, part of a replay string.
+///   - line: The calling line, part of a replay string.
 ///   - body: The code under test. It makes its own objects, and waits for its closures.
 /// - Returns: The number of schedules and points, and the strength of the result.
 /// - Throws: ``ScheduleFailure`` with the shortest failing schedule that was found; ``ExplorationError`` for arguments.
@@ -44,7 +45,7 @@ public import OverdriveCore
 @discardableResult
 public func explore(
     iterations: Int = 1_000, seed: UInt64 = 1, strategy: Strategy = .randomWalk, workers: Int = 2, spareWorkers: Int = 16,
-    mostSteps: Int = 20_000, file: StaticString = #fileID, function: StaticString = #function,
+    mostSteps: Int = 20_000, file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     _ body: @escaping @Sendable (Scheduler, Control) throws -> Void
 ) throws -> Exploration {
     if ControlledRun.isInside {
@@ -59,7 +60,7 @@ public func explore(
         throw ExplorationError(description: "explore: depth out of range (\(depth)). Use 1 to 17.")
     }
     let explorer = Explorer(
-        site: siteNumber(file, function), iterations: iterations, seed: seed, strategy: strategy, workers: workers,
+        site: siteNumber(file, function, line), iterations: iterations, seed: seed, strategy: strategy, workers: workers,
         spareWorkers: spareWorkers, mostSteps: mostSteps, body: body)
     guard let text = replayText else { return try explorer.explore() }
     guard let replay = Replay(text) else {
@@ -92,6 +93,7 @@ public func explore(
 ///   - mostSteps: The number of steps after which a run counts as a livelock.
 ///   - file: The calling file, part of a replay string.
 ///   - function: The calling function, part of a replay string.
+///   - line: The calling line, part of a replay string.
 ///   - body: The code under test. It makes its own objects, and waits for its closures.
 /// - Returns: The number of schedules and points, and the strength of the result.
 /// - Throws: As of the synchronous form.
@@ -100,7 +102,7 @@ public func explore(
 @discardableResult
 public func explore(
     iterations: Int = 1_000, seed: UInt64 = 1, strategy: Strategy = .randomWalk, workers: Int = 2, spareWorkers: Int = 16,
-    mostSteps: Int = 20_000, file: StaticString = #fileID, function: StaticString = #function,
+    mostSteps: Int = 20_000, file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     _ body: @escaping @Sendable (Scheduler, Control) throws -> Void
 ) async throws -> Exploration {
     try await withCheckedThrowingContinuation { continuation in
@@ -108,17 +110,17 @@ public func explore(
             let outcome = Result {
                 try explore(
                     iterations: iterations, seed: seed, strategy: strategy, workers: workers, spareWorkers: spareWorkers,
-                    mostSteps: mostSteps, file: file, function: function, body)
+                    mostSteps: mostSteps, file: file, function: function, line: line, body)
             }
             continuation.resume(with: outcome)
         }
     }
 }
 
-/// Returns a number of the calling function that is equal in every process.
-private func siteNumber(_ file: StaticString, _ function: StaticString) -> UInt16 {
+/// Returns a number of the call that is equal in every process.
+private func siteNumber(_ file: StaticString, _ function: StaticString, _ line: UInt32) -> UInt16 {
     var digest = Digest()
-    "\(file):\(function)".utf8.forEach { digest.add(UInt64($0)) }
+    "\(file):\(function):\(line)".utf8.forEach { digest.add(UInt64($0)) }
     return UInt16(truncatingIfNeeded: digest.value >> 48)
 }
 

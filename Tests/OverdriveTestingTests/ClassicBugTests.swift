@@ -47,6 +47,7 @@ struct ClassicBugTests {
         setenv("OVERDRIVE_REPLAY", failure.replay, 1)
         let other = try #require(find(.tornTransfer, .randomWalk))
         #expect(other.kind == .diverged && other.message.hasPrefix("the run differs from OVERDRIVE_REPLAY from decision "))
+        #expect(throws: Never.self) { try explore(iterations: 1) { _, _ in } }  // another line: not repeated
         let site = failure.replay.split(separator: ".")[1]
         setenv("OVERDRIVE_REPLAY", "od1.\(site).0.1000000:1.", 1)
         #expect(try #require(find(.lostUpdate, .randomWalk)).kind == .diverged)
