@@ -3,8 +3,15 @@ import OverdriveCore
 import OverdriveTesting
 import Testing
 
-@Suite("Twenty classic bugs", .serialized, .timeLimit(.minutes(10)))
-struct ClassicBugTests {
+/// Runs the suites of this target one after another: they share OVERDRIVE_REPLAY.
+@Suite(.serialized) struct OneAtATimeTests {}
+
+extension OneAtATimeTests {
+    @Suite("Twenty classic bugs", .serialized, .timeLimit(.minutes(10)))
+    struct ClassicBugTests {}
+}
+
+extension OneAtATimeTests.ClassicBugTests {
     /// Replays of each failure; OVERDRIVE_TESTING_REPLAYS=100 for a thorough run.
     private static let replays = Int(ProcessInfo.processInfo.environment["OVERDRIVE_TESTING_REPLAYS"] ?? "") ?? 2
 

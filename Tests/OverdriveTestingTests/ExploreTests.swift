@@ -4,8 +4,12 @@ import OverdriveCore
 import OverdriveTesting
 import Testing
 
-@Suite("Explorations", .serialized, .timeLimit(.minutes(5)))
-struct ExploreTests {
+extension OneAtATimeTests {
+    @Suite("Explorations", .serialized, .timeLimit(.minutes(5)))
+    struct ExploreTests {}
+}
+
+extension OneAtATimeTests.ExploreTests {
     @Sendable static func loseAnUpdate(_ scheduler: Scheduler, _ control: Control) {
         let queue = TaskQueue(scheduler: scheduler)
         let count = ControlledAtomic(0)
@@ -171,11 +175,21 @@ struct ExploreTests {
     @Test("refused_threads_are_an_error_of_the_code_under_test")
     func refusedThreads() throws {
         try explore(iterations: 10, workers: 1, spareWorkers: 0) { scheduler, control in
-            let ran = ControlledAtomic(false)
-            TaskQueue(scheduler: scheduler).sync { ran.store(true) }
+            let queue = TaskQueue(scheduler: scheduler)
+            let (group, started, gate) = (WaitGroup(), WaitGroup(), WaitGroup())
+            started.enter()
+            gate.enter()
+            queue.async(group: group) {
+                started.leave()
+                gate.wait()
+            }
+            started.wait()
             control.refuseThreads()
-            TaskQueue(scheduler: scheduler).sync { ran.store(true) }
-            control.check(ran.load())
+            try scheduler.setWorkerCount(2)
+            queue.async(group: group) {}  // its thread is refused
+            control.check(scheduler.metrics.threadFailures > 0)
+            gate.leave()
+            group.wait()
         }
     }
 
