@@ -84,8 +84,8 @@ typedef struct {
 } od_control_report;
 
 /* Runs `body` on a new thread, and returns when all threads of the run have ended, or can never end. Threads that can
- * never end keep what they hold, for ever. One run at a time: a second caller waits. Free a pool
- * of the run after the run. */
+ * never end keep what they hold, for ever. One run at a time: a second caller waits. Never call it inside
+ * a run. Free a pool of the run after the run. */
 od_control *od_control_run(const od_control_options *options, void (*body)(void *), void *context, od_control_report *report);
 void od_control_free(od_control *control);
 
@@ -98,6 +98,9 @@ const char *od_control_thread(const od_control *control, uint32_t number);
 /* ---- inside a run: on a thread that it has started ---- */
 
 bool od_control_is_inside(void);
+
+/* Returns the time since the beginning of the run, on the run's clock. Outside a run it returns 0. */
+int64_t od_control_time(void);
 
 /* Returns the run's owner, or NULL outside. */
 void *od_control_owner(void);

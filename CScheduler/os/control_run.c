@@ -50,6 +50,11 @@ bool od_control_is_inside(void)
     return odi_is_controlled();
 }
 
+int64_t od_control_time(void)
+{
+    return odi_is_controlled() ? odi_control_now() - BEGINNING_NS : 0;
+}
+
 void *od_control_owner(void)
 {
     return odi_is_controlled() ? odi_control_here->control->options.owner : NULL;

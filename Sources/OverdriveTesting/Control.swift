@@ -44,7 +44,7 @@ public struct Control: Sendable {
     }
 
     /// The time since the beginning of the run, on the run's clock. The clock stands still while a thread can go on.
-    public var now: Duration { .nanoseconds(ControlledRun.now - 1_000_000_000_000) }
+    public var now: Duration { ControlledRun.now }
 
     /// Blocks the calling thread until the run's clock has passed `time`. No real time passes.
     ///

@@ -70,7 +70,8 @@ public func explore(
     return replay.site == explorer.site ? try explorer.replay(replay) : try explorer.explore()
 }
 
-/// Runs `body` under many schedules on a new thread, and throws the first schedule under which it fails.
+/// Runs `body` under many schedules without blocking the caller's thread, and throws the first schedule under which it
+/// fails.
 ///
 /// The calling task suspends instead of blocking its thread. The body is synchronous: it waits with
 /// `group.wait()`, and the run decides which thread runs next.
@@ -97,7 +98,7 @@ public func explore(
 ///   - body: The code under test. It makes its own objects, and waits for its closures.
 /// - Returns: The number of schedules and points, and the strength of the result.
 /// - Throws: As of the synchronous form.
-/// - Threading: Any task outside a run.
+/// - Threading: Any task outside a run. The exploration blocks a worker of ``/OverdriveCore/TaskQueue/background`` meanwhile.
 /// - Cost: As of the synchronous form.
 @discardableResult
 public func explore(

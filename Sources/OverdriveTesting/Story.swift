@@ -11,7 +11,6 @@ enum Story {
         "steals closures", "fires a timer", "suspends a queue", "resumes a queue", "begins a branch", "waits", "wakes a thread",
         "yields", "reaches a point", "locks", "reaches", "FAILS",
     ]
-    private static let yields: UInt8 = 13, program: UInt8 = 11
 
     static func preemptions(in steps: [ControlledRun.Step]) -> Int { steps.count { isPreemption($0) } }
 
@@ -19,7 +18,7 @@ enum Story {
     static func isPreemption(_ step: ControlledRun.Step) -> Bool { preempts(step, step.chosen) }
 
     static func preempts(_ step: ControlledRun.Step, _ next: UInt32) -> Bool {
-        next != step.thread && step.isReady(step.thread) && step.kind != yields
+        next != step.thread && step.isReady(step.thread) && !step.yields
     }
 
     static func tell(_ run: ControlledRun) -> String {
@@ -39,7 +38,7 @@ enum Story {
     private static func text(_ number: Int, _ step: ControlledRun.Step, _ run: ControlledRun) -> String {
         let word = Int(step.kind) < words.count ? words[Int(step.kind)] : "goes on"
         let (label, place) = run.account(of: number)
-        let what = label.isEmpty ? "" : step.kind < program ? " of \"\(label)\"" : " \(label)"
+        let what = label.isEmpty ? "" : step.namesQueue ? " of \"\(label)\"" : " \(label)"
         let other = isPreemption(step) ? "  → \(run.threadName(step.chosen)) goes first" : ""
         return "\(padded(run.threadName(step.thread), 10))\(word)\(what)\(place.isEmpty ? "" : "  \(place)")\(other)"
     }

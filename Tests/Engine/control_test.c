@@ -246,9 +246,11 @@ static void sleep_long(void *raw)
     body_state *it = raw;
 
     set_up(it);
+    it->order = od_control_time() == 0;
     it->before = od_timer_now();
     (void)od_semaphore_wait(it->done, 3600 * ODI_SECOND);
     it->after = od_timer_now();
+    it->order = it->order && od_control_time() == it->after - it->before;
     (void)od_pool_stop(it->pool, INT64_MAX, NULL);
 }
 
@@ -262,6 +264,7 @@ TEST(time_jumps_when_no_thread_can_go_on)
 
     assert_int_equal(report.end, OD_CONTROL_OVER);
     assert_true(it.after - it.before >= 3600 * ODI_SECOND);
+    assert_int_equal(it.order, 1);
     assert_true(odi_clock_now() - began < 60 * ODI_SECOND);
     assert_false(od_control_is_inside());
     assert_null(od_control_owner());
@@ -483,6 +486,7 @@ TEST(calls_outside_a_run_do_nothing)
     od_control_fail("not inside", NULL, 0);
     od_control_wake(&place);
     assert_false(od_control_yield());
+    assert_int_equal(od_control_time(), 0);
     assert_false(od_control_is_inside());
     assert_null(od_control_owner());
 }

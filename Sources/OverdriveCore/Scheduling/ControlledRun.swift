@@ -70,6 +70,12 @@ internal import CScheduler
         /// Whether more than one thread could go on.
         package var isDecision: Bool { ready & (ready &- 1) != 0 }
 
+        /// Whether the thread wants another thread to go on.
+        package var yields: Bool { kind == OD_CONTROL_YIELDS.rawValue }
+
+        /// Whether the label is that of a queue.
+        package var namesQueue: Bool { kind < OD_CONTROL_WAITS.rawValue }
+
         /// Whether the thread may go on.
         package func isReady(_ thread: UInt32) -> Bool { ready >> UInt64(thread) & 1 == 1 }
     }
@@ -214,15 +220,25 @@ internal import CScheduler
 
     package static var isInside: Bool { od_control_is_inside() }
 
-    /// The run's clock, in nanoseconds. Outside a run, the engine's clock.
-    package static var now: Int64 { od_timer_now() }
+    /// The time since the beginning of the run; zero outside a run.
+    package static var now: Duration { .nanoseconds(od_control_time()) }
 
     package static func refuseThreads(_ refuses: Bool) { od_control_refuse_threads(refuses) }
 
-    package enum Point: UInt32 { case program = 14, locks, atomic }
+    package enum Point {
+        case program, locks, atomic
+
+        fileprivate var kind: od_control_kind {
+            switch self {
+            case .program: OD_CONTROL_POINT
+            case .locks: OD_CONTROL_LOCKS
+            case .atomic: OD_CONTROL_ATOMIC
+            }
+        }
+    }
 
     package static func point(_ kind: Point, label: StaticString?, file: StaticString, line: UInt32) {
-        unsafe od_control_point(od_control_kind(kind.rawValue), label?.utf8Start, file.utf8Start, line)
+        unsafe od_control_point(kind.kind, label?.utf8Start, file.utf8Start, line)
     }
 
     package static func fail(_ text: String, file: StaticString?, line: UInt32) {
