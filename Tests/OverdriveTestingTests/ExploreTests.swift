@@ -99,6 +99,15 @@ extension OneAtATimeTests.ExploreTests {
         #expect(ContinuousClock.now - began < .seconds(60))
     }
 
+    @Test("a_timed_wait_for_a_work_item_takes_its_time_on_the_clock_of_the_run")
+    func workItem() throws {
+        try explore(iterations: 5) { _, control in
+            let item = WorkItem {}
+            control.check(item.wait(timeout: .seconds(1)) == .timedOut)
+            control.check(control.now == .seconds(1), "\(control.now)")
+        }
+    }
+
     // MARK: - Failures
 
     private func failure(

@@ -107,6 +107,8 @@ internal import CScheduler
     func wait(
         overridingWeak queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil, as what: StaticString = "for a group"
     ) -> WaitResult {
+        // The parts count real time, which a run does not have. Its threads wait in one part.
+        if ControlledRun.isInside { return wait(overriding: queue(), qos, timeout: timeout, as: what) }
         let began = ContinuousClock.now
         var part = Duration.milliseconds(20)
         var says = false
