@@ -99,6 +99,24 @@ extension OneAtATimeTests.ExploreTests {
         #expect(ContinuousClock.now - began < .seconds(60))
     }
 
+    @Test("deadlines_of_both_clocks_are_rounded_and_far_ones_never_trap")
+    func deadlines() throws {
+        try explore(iterations: 5) { scheduler, control in
+            let queue = TaskQueue.serial(scheduler: scheduler)
+            let (group, never) = (WaitGroup(), Duration.nanoseconds(Int64.max))
+            let far = [queue.asyncAfter(deadline: ContinuousClock.now + never) {}, queue.asyncAfter(deadline: SuspendingClock.now + never) {}]
+            group.enter()
+            queue.asyncAfter(deadline: SuspendingClock.now + .milliseconds(100)) { group.leave() }
+            group.wait()
+            control.check(control.now >= .milliseconds(100) && control.now < .milliseconds(101), "\(control.now)")
+            group.enter()
+            queue.asyncAfter(deadline: ContinuousClock.now + .milliseconds(100)) { group.leave() }
+            group.wait()
+            control.check(control.now >= .milliseconds(200) && control.now < .milliseconds(202), "\(control.now)")
+            far.forEach { $0.cancel() }
+        }
+    }
+
     @Test("a_timed_wait_for_a_work_item_takes_its_time_on_the_clock_of_the_run")
     func workItem() throws {
         try explore(iterations: 5) { _, control in

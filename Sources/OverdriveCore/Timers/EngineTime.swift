@@ -38,12 +38,16 @@ enum EngineTime {
     private static let shortestSleep = Duration.milliseconds(1)
 
     /// Returns the time that is left until a deadline.
+    static func left(until deadline: ContinuousClock.Instant) -> Duration {
+        rounded(ContinuousClock.now.duration(to: deadline))
+    }
+
+    /// Returns the time that is left until a deadline on a real clock, as a thread of a controlled run counts it.
     ///
     /// In a controlled run the clock stands still while closures run. The real time since the program computed the
     /// deadline must not count, so the result is rounded up to a whole step: 1 ms below 20 ms, 5 ms below 200 ms, 10 ms
-    /// below 2 s, otherwise 50 ms.
-    static func left(until deadline: ContinuousClock.Instant) -> Duration {
-        let left = ContinuousClock.now.duration(to: deadline)
+    /// below 2 s, otherwise 50 ms. Outside a run the result is `left`.
+    private static func rounded(_ left: Duration) -> Duration {
         guard ControlledRun.isInside, left > .zero else { return left }
         let step: Duration =
             left < .milliseconds(20) ? .milliseconds(1)
@@ -57,18 +61,24 @@ enum EngineTime {
     /// The result is negative if the deadline is before the clock's start. It is never 0, which the engine reads as a
     /// delay.
     static func due(_ deadline: ContinuousClock.Instant) -> Int64 {
-        if ControlledRun.isInside { return max(od_timer_now() + left(until: deadline).signedNanoseconds, 1) }
+        if ControlledRun.isInside { return due(in: left(until: deadline)) }
         let now = Anchor()
         return anchor.withLock(orAnew: now) { anchor in
             if anchor.slept(until: now) > shortestSleep { anchor = now }
             return anchor.time(of: deadline)
         }
     }
+
     /// Returns the engine's time of a deadline on the suspending clock, which is the engine's clock. The result is some
     /// nanoseconds late, never early, because the engine's clock is read second.
     static func due(_ deadline: SuspendingClock.Instant) -> Int64 {
-        let left = SuspendingClock.now.duration(to: deadline).signedNanoseconds
-        let (sum, overflow) = od_timer_now().addingReportingOverflow(left)
+        due(in: rounded(SuspendingClock.now.duration(to: deadline)))
+    }
+
+    /// Returns the engine's time after `left`, or -1 if no time is left.
+    private static func due(in left: Duration) -> Int64 {
+        guard left > .zero else { return -1 }
+        let (sum, overflow) = od_timer_now().addingReportingOverflow(left.nanoseconds)
         return overflow ? .max : sum
     }
 }
